@@ -1,0 +1,35 @@
+"""Errors that reach a person.
+
+SynapseError                 1  something failed
+├── UsageError               2  the command, a file or an option is wrong
+│   ├── ProfileError            a profile is missing or invalid
+│   └── ConfigError             config.yaml or a SYNAPSE_* variable is invalid
+├── TargetError              3  no such agent, or more than one
+└── WaitTimeout              4  waited long enough
+
+Each carries the one sentence to print, next step included, and the exit status of a command it ends.
+"""
+
+
+class SynapseError(Exception):
+    exit_status = 1
+
+
+class UsageError(SynapseError):
+    exit_status = 2
+
+
+class ProfileError(UsageError):
+    pass
+
+
+class ConfigError(UsageError):
+    pass
+
+
+class TargetError(SynapseError):
+    exit_status = 3
+
+
+class WaitTimeout(SynapseError):
+    exit_status = 4
