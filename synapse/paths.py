@@ -47,6 +47,55 @@ def agent_dir(agent_id: str) -> str:
 
 
 def private_dir(path: str) -> str:
-    """Make `path` with mode 0700, parents too, and return it."""
-    os.makedirs(path, mode=0o700, exist_ok=True)
+    """Make `path` with mode 0700, and its missing parents too, and return it."""
+    if not os.path.isdir(path):
+        private_dir(os.path.dirname(os.path.abspath(path)))
+        try:
+            os.mkdir(path, 0o700)
+        except FileExistsError:
+            if not os.path.isdir(path):
+                raise
     return path
+
+
+def runtime_dir() -> str:
+    """Where sockets live: short, because AF_UNIX paths end at 107 bytes, and ours alone.
+
+    One directory a pair of homes: the same agent in another home is another agent.
+    """
+    import hashlib
+
+    homes = f"{os.path.abspath(synapse_home())}|{os.path.abspath(a2a_home())}"
+    base = os.environ.get("XDG_RUNTIME_DIR")
+    if not base or len(base) > 40 or not os.access(base, os.W_OK):
+        base = f"/tmp/synapse-{os.getuid()}"
+        private_dir(base)
+        check_private(base)
+    return private_dir(os.path.join(base, "synapse-" + hashlib.sha256(homes.encode()).hexdigest()[:10]))
+
+
+def check_private(path: str) -> None:
+    """Refuse a directory in a shared place that somebody else has made for us."""
+    status = os.lstat(path)
+    if status.st_uid != os.getuid() or status.st_mode & 0o077 or not os.path.isdir(path):
+        raise PermissionError(1, "not a private directory of this user", path)
+
+
+def control_socket(agent_id: str) -> str:
+    """The host's private door: HTTP for our own commands."""
+    return os.path.join(runtime_dir(), agent_id[:16] + ".http")
+
+
+def attach_socket(agent_id: str) -> str:
+    """The relay's own door: terminals that attach."""
+    return os.path.join(runtime_dir(), agent_id[:16] + ".tty")
+
+
+def log_file(name: str) -> str:
+    """Synapse's own log of an agent."""
+    return os.path.join(logs_dir(), f"{name}.log")
+
+
+def output_file(name: str) -> str:
+    """What an agent has written, rendered."""
+    return os.path.join(logs_dir(), f"{name}.out")

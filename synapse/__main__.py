@@ -1,0 +1,3 @@
+from synapse.cli import main
+
+raise SystemExit(main())

@@ -1,0 +1,171 @@
+"""`synapse doctor`: what is installed, which profiles can start, what is left over, what the terminal is."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Callable, Iterator
+
+from synapse import __version__, launch, paths
+from synapse.config import load_settings
+from synapse.errors import SynapseError
+from synapse.profiles import list_profiles, load_profile
+from synapse.registry import AgentRegistry
+
+OK, NOTE, BAD = "ok", "note", "bad"
+Finding = tuple[str, str]
+_MARKS = {OK: "✓", NOTE: "-", BAD: "✗"}
+
+
+def main(argv: list[str]) -> int:
+    parser = argparse.ArgumentParser(
+        prog="synapse doctor",
+        description="Check this machine. The exit status is 1 if something must be mended.",
+    )
+    parser.add_argument("profile", nargs="?", help="look at this profile only, and closely")
+    options = parser.parse_args(argv)
+    sections: list[tuple[str, Callable[[], Iterator[Finding]]]]
+    if options.profile:
+        sections = [(f"profile {options.profile}", lambda: _one_profile(options.profile))]
+    else:
+        sections = [
+            ("Synapse", _installation),
+            ("directories", _directories),
+            ("profiles", _profiles),
+            ("agents", _agents),
+            ("terminal", _terminal),
+        ]
+    bad = 0
+    for title, check in sections:
+        print(title)
+        for kind, text in check():
+            bad += kind == BAD
+            print(f"  {_MARKS[kind]} {text}")
+    return 1 if bad else 0
+
+
+def _installation() -> Iterator[Finding]:
+    yield OK, f"synapse {__version__}, Python {sys.version.split()[0]} ({sys.executable})"
+    try:
+        from synapse.terminal.screen import make_screen
+
+        screen = make_screen(20, 5)
+        screen.feed("日本\x1b[1mok".encode())
+        works = screen.text() == "日本ok"
+        yield (OK if works else BAD), f"screen model: {screen.name}{'' if works else ' draws wrong'}"
+    except (ImportError, OSError) as error:
+        yield BAD, f"no screen model can be loaded ({error}): install synapse-a2a again"
+    for module in ("fastapi", "uvicorn", "uvloop", "httptools"):
+        try:
+            __import__(module)
+        except ImportError as error:
+            yield BAD, f"{module} cannot be imported ({error}): install synapse-a2a again"
+
+
+def _directories() -> Iterator[Finding]:
+    for path in (paths.synapse_home(), paths.a2a_home(), paths.runtime_dir()):
+        existing = path
+        while not os.path.exists(existing):
+            existing = os.path.dirname(existing)
+        if not os.access(existing, os.W_OK):
+            yield BAD, f"{path}: not writable; change that, or set SYNAPSE_HOME and A2A_HOME"
+        elif existing != path:
+            yield NOTE, f"{path}: will be made when needed"
+        elif os.stat(path).st_mode & 0o077:
+            yield NOTE, f"{path}: others may look in; `chmod 700 {path}` closes it"
+        else:
+            yield OK, path
+    try:
+        load_settings()
+        yield OK, f"{paths.config_file()}: {'valid' if os.path.exists(paths.config_file()) else 'not there'}"
+    except SynapseError as error:
+        yield BAD, str(error)
+
+
+def _profiles() -> Iterator[Finding]:
+    for listed in list_profiles():
+        if listed.profile is None:
+            yield BAD, f"{listed.name}: {listed.error}"
+            continue
+        try:
+            command = launch.find_command(listed.profile)
+            yield OK, f"{listed.name}: {command[0]}"
+        except SynapseError as error:
+            yield NOTE, str(error)
+
+
+def _one_profile(name: str) -> Iterator[Finding]:
+    try:
+        profile = load_profile(name)
+        yield OK, f"{profile.path} is valid ({profile.source})"
+        command = launch.find_command(profile)
+    except SynapseError as error:
+        yield BAD, str(error)
+        return
+    yield OK, f"starts {' '.join([*command, *profile.args])}"
+    yield OK, f"version: {_version(command)}"
+    free = [port for port in _range(profile.ports) if _is_free(port)]
+    if profile.ports and not free:
+        yield NOTE, f"every port from {profile.ports[0]} to {profile.ports[1]} is taken; 8200 and on will do"
+    elif free:
+        yield OK, f"port {free[0]} is free"
+
+
+def _range(ports: tuple[int, int] | None) -> range:
+    return range(ports[0], ports[1] + 1) if ports else range(8200, 8210)
+
+
+def _is_free(port: int) -> bool:
+    import socket
+
+    with socket.socket() as sock:
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            sock.bind(("127.0.0.1", port))
+        except OSError:
+            return False
+        return True
+
+
+def _version(command: list[str]) -> str:
+    import subprocess
+
+    try:
+        done = subprocess.run(
+            [*command, "--version"], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=10
+        )
+    except (OSError, subprocess.TimeoutExpired, UnicodeDecodeError) as error:
+        return f"it does not say ({type(error).__name__})"
+    return (done.stdout or done.stderr).strip().split("\n")[0] or "it does not say"
+
+
+def _agents() -> Iterator[Finding]:
+    registry = AgentRegistry()
+    stale = registry.stale_files()
+    live = registry.list_agents()
+    yield OK, f"{len(live)} running" + "".join(f", {entry['name']}" for entry in live.values())
+    for path in stale:
+        yield NOTE, f"{path}: left by a dead agent{'' if os.path.exists(path) else ', cleared away now'}"
+    live_sockets = {agent_id[:16] for agent_id in live}
+    for name in sorted(os.listdir(paths.runtime_dir())):
+        if name.split(".")[0] not in live_sockets:
+            os.unlink(os.path.join(paths.runtime_dir(), name))
+            yield NOTE, f"{os.path.join(paths.runtime_dir(), name)}: left by a dead agent, cleared away now"
+
+
+def _terminal() -> Iterator[Finding]:
+    term = os.environ.get("TERM")
+    if not (os.isatty(0) and os.isatty(1)):
+        yield NOTE, "standard input or output is not a terminal here: `synapse start` and `screen` work"
+        return
+    size = os.get_terminal_size(1)
+    yield OK, f"{os.ttyname(0)}, {size.columns}x{size.lines}"
+    if not term or term == "dumb":
+        yield NOTE, f"TERM is {term or 'not set'}: the agents will draw little; try TERM=xterm-256color"
+    else:
+        yield OK, f"TERM={term}"
+    if size.columns < 40 or size.lines < 10:
+        yield NOTE, "this window is small for a full-screen agent"
+    if os.environ.get("SYNAPSE_AGENT_NAME"):
+        yield NOTE, f"this is inside the agent {os.environ['SYNAPSE_AGENT_NAME']}"

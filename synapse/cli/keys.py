@@ -1,0 +1,48 @@
+"""`synapse keys`: press keys in an agent's terminal."""
+
+from __future__ import annotations
+
+import argparse
+
+from synapse import control
+from synapse.errors import UsageError
+from synapse.registry import AgentRegistry
+
+_EPILOG = """\
+keys have tmux's names: Enter Escape Tab BTab Space BSpace Up Down Left Right Home End PageUp PageDown
+DC IC F1…F12, with C- M- S- before them (C-c, M-x, S-Up); anything else is typed as text.
+
+  synapse keys claude 1 Enter          answer a dialog
+  synapse keys codex "fix it" Enter    type a line
+  synapse keys gemini -l Enter         type the word Enter
+"""
+
+
+def main(argv: list[str]) -> int:
+    parser = argparse.ArgumentParser(
+        prog="synapse keys",
+        description="Press keys in an agent's terminal, as if it were in front of you.",
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("target", help="a name, a type, type-port, or the beginning of an id")
+    parser.add_argument("-l", "--literal", action="store_true", help="type every argument as text")
+    parser.add_argument("keys", nargs=argparse.REMAINDER, metavar="KEY", help="key names or text")
+    options = parser.parse_args(argv)
+    keys = options.keys
+    literal = options.literal
+    if keys and keys[0] in ("-l", "--literal"):
+        literal, keys = True, keys[1:]
+    if keys and keys[0] == "--":
+        keys = keys[1:]
+    if not keys:
+        raise UsageError("say which keys to press, for example `synapse keys claude Enter`.")
+    entry = AgentRegistry().resolve(options.target)
+    if literal:
+        import base64
+
+        data = base64.b64encode("".join(keys).encode("utf-8", "surrogateescape")).decode()
+        control.call(entry, "POST", "/terminal/raw", {"data": data})
+    else:
+        control.call(entry, "POST", "/terminal/keys", {"keys": keys})
+    return 0

@@ -1,0 +1,84 @@
+"""`synapse list`: the running agents, once or live."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+import time
+from collections.abc import Sequence
+
+from synapse.registry import AgentRegistry, Entry
+
+_COLUMNS = ("NAME", "TYPE", "STATUS", "PORT", "PID", "DIRECTORY")
+
+
+def main(argv: list[str]) -> int:
+    parser = argparse.ArgumentParser(prog="synapse list", description="List the running agents.")
+    parser.add_argument("--json", action="store_true", help="one JSON array of registry entries")
+    parser.add_argument("-w", "--watch", action="store_true", help="keep the list up to date until Ctrl-C")
+    parser.add_argument(
+        "-i", "--interval", type=_seconds, default=2.0, metavar="SECONDS", help="for --watch (default: 2)"
+    )
+    options = parser.parse_args(argv)
+    registry = AgentRegistry()
+    if options.watch and not options.json:
+        return _watch(registry, options.interval)
+    entries = list(registry.list_agents().values())
+    if options.json:
+        print(json.dumps(entries, ensure_ascii=False, indent=2))
+    else:
+        print("\n".join(table(entries)))
+    return 0
+
+
+def _seconds(text: str) -> float:
+    seconds = float(text)
+    if not 0.1 <= seconds <= 3600:
+        raise argparse.ArgumentTypeError("from 0.1 to 3600 seconds")
+    return seconds
+
+
+def table(entries: Sequence[Entry], width: int | None = None) -> list[str]:
+    if not entries:
+        return [
+            "no agent is running: `synapse claude` runs one here, `synapse start claude` in the background"
+        ]
+    home = os.path.expanduser("~")
+    rows: list[tuple[str, ...]] = [_COLUMNS]
+    for entry in entries:
+        directory = str(entry["working_dir"])
+        if directory == home or directory.startswith(home + "/"):
+            directory = "~" + directory[len(home) :]
+        keys = ("name", "agent_type", "status", "port", "pid")
+        rows.append((*(str(entry[key]) for key in keys), directory))
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = [
+        "  ".join(f"{cell:<{size}}" for cell, size in zip(row, widths, strict=True)).rstrip() for row in rows
+    ]
+    return [line[:width] for line in lines] if width else lines
+
+
+def _watch(registry: AgentRegistry, interval: float) -> int:
+    """One screen, redrawn in place: each line overwrites the one before it, so nothing flickers."""
+    if not sys.stdout.isatty():
+        while True:
+            print("\n".join(table(list(registry.list_agents().values()))), flush=True)
+            time.sleep(interval)
+    out = sys.stdout
+    out.write("\x1b[?1049h\x1b[?25l")
+    try:
+        while True:
+            size = os.get_terminal_size()
+            lines = table(list(registry.list_agents().values()), size.columns)[: size.lines - 2]
+            stamp = f"{time.strftime('%H:%M:%S')}  every {interval:g} s, Ctrl-C to leave"[: size.columns]
+            body = "\x1b[K\r\n".join([*lines, "", stamp])
+            out.write(f"\x1b[H{body}\x1b[K\x1b[J")
+            out.flush()
+            time.sleep(interval)
+    except KeyboardInterrupt:
+        return 0
+    finally:
+        out.write("\x1b[?25h\x1b[?1049l")
+        out.flush()

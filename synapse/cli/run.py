@@ -1,0 +1,94 @@
+"""`synapse <profile>`: run an agent in this terminal."""
+
+from __future__ import annotations
+
+from synapse.errors import ProfileError, UsageError
+
+HELP = """\
+usage: synapse {name} [--port N] [--name NAME] [--] [ARGS…]
+
+Runs {command} in this terminal, as it is, and serves it as an agent.
+
+  --port N      serve on this port instead of the first free one of the profile
+  --name NAME   the name that others use for this agent (default: {name})
+  ARGS…         everything else goes to {program} as it is; after -- even what looks like an option of ours
+
+For the options of {program} itself: synapse {name} -- --help
+"""
+
+
+class Options:
+    """Synapse's own flags, which come first, and the rest, which is not ours."""
+
+    def __init__(self, argv: list[str]) -> None:
+        self.port: int | None = None
+        self.name: str | None = None
+        self.help = False
+        self.foreground = False
+        self.rest: list[str] = []
+        position = 0
+        while position < len(argv):
+            word, equals, value = argv[position].partition("=")
+            if word in ("--port", "--name"):
+                if not equals:
+                    position += 1
+                    if position >= len(argv):
+                        raise UsageError(f"{word} needs a value.")
+                    value = argv[position]
+                self._take(word, value)
+            elif argv[position] in ("-h", "--help"):
+                self.help = True
+            elif argv[position] == "--foreground":
+                self.foreground = True
+            else:
+                if argv[position] == "--":
+                    position += 1
+                break
+            position += 1
+        self.rest = argv[position:]
+
+    def _take(self, word: str, value: str) -> None:
+        if word == "--name":
+            from synapse.registry import check_name
+
+            check_name(value)
+            self.name = value
+        elif not value.isascii() or not value.isdigit() or not 1 <= int(value) <= 65535:
+            raise UsageError(f"--port takes a number from 1 to 65535, not {value!r}.")
+        else:
+            self.port = int(value)
+
+
+def main(word: str, argv: list[str]) -> int:
+    from synapse.profiles import load_profile, runs_bare
+
+    try:
+        profile = load_profile(word)
+    except ProfileError as error:
+        raise _unknown(word, error) from error
+    options = Options(argv)
+    if options.help:
+        program = profile.command[0].rsplit("/", 1)[-1]
+        print(HELP.format(name=word, command=" ".join(profile.command), program=program), end="")
+        return 0
+    from synapse import launch
+
+    if runs_bare(profile, options.rest):
+        launch.run_bare(profile, options.rest)
+    console = launch.terminal_or_error(word)
+    return launch.run_agent(profile, options.rest, options.name, options.port, console)
+
+
+def _unknown(word: str, error: ProfileError) -> ProfileError:
+    """A mistyped word may have meant a command as well as a profile."""
+    from synapse.cli import COMMANDS
+    from synapse.profiles import profile_names
+
+    names = profile_names()
+    if word in names:
+        return error  # the profile is there, and broken
+    import difflib
+
+    near = difflib.get_close_matches(word, [*COMMANDS, *names], 3, 0.6)
+    hint = f"did you mean {' or '.join(near)}?" if near else "see `synapse --help` and `synapse profiles`."
+    return ProfileError(f"{word!r} is neither a command nor a profile; {hint}")

@@ -1,0 +1,123 @@
+"""`synapse start`: the same agent, detached."""
+
+from __future__ import annotations
+
+import json
+import os
+
+from synapse import launch
+from synapse.cli.run import Options
+from synapse.errors import SynapseError, UsageError
+from synapse.profiles import Profile, load_profile, runs_bare
+
+HELP = """\
+usage: synapse start <profile> [--port N] [--name NAME] [--foreground] [--] [ARGS…]
+
+Starts an agent in the background and returns when it answers.
+
+  --port N       serve on this port instead of the first free one of the profile
+  --name NAME    the name that others use for this agent (default: the profile's)
+  --foreground   run it in this terminal instead, like `synapse <profile>`
+  ARGS…          everything else goes to the agent's program as it is
+
+`synapse attach <name>` shows its terminal, `synapse stop <name>` ends it.
+"""
+
+PATIENCE = 30.0
+
+
+def main(argv: list[str]) -> int:
+    if not argv or argv[0] in ("-h", "--help"):
+        print(HELP, end="")
+        return 0 if argv else 2
+    if argv[0].startswith("-"):
+        raise UsageError("the profile comes first: synapse start <profile> [options].")
+    profile, options = load_profile(argv[0]), Options(argv[1:])
+    if options.help:
+        print(HELP, end="")
+        return 0
+    if options.foreground:
+        console = launch.terminal_or_error(profile.name)
+        return launch.run_agent(profile, options.rest, options.name, options.port, console)
+    if runs_bare(profile, options.rest):
+        raise UsageError(
+            f"`{profile.name} {' '.join(options.rest)}` is not a session that can run in the background: "
+            f"use `synapse {profile.name} {' '.join(options.rest)}`."
+        )
+    return _start_detached(profile, options)
+
+
+def _start_detached(profile: Profile, options: Options) -> int:
+    launch.find_command(profile)  # said here rather than by the child
+    read, write = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        os.close(read)
+        os._exit(_become_daemon(profile, options, write))
+    os.close(write)
+    with os.fdopen(read, encoding="utf-8") as pipe:
+        message = _first_message(pipe.fileno())
+    if "ready" in message:
+        entry = message["ready"]
+        assert isinstance(entry, dict)
+        print(f"started {entry['name']} at {entry['endpoint']} (pid {entry['pid']})")
+        return 0
+    if "error" in message:
+        error = SynapseError(str(message["error"]))
+        error.exit_status = int(str(message["status"]))
+        raise error
+    if "ended" in message:
+        tail = _rendered_tail(str(message["output"]), profile)
+        more = f" Its last lines:\n{tail}" if tail else " It wrote nothing."
+        raise SynapseError(f"{profile.name} ended at once with status {message['ended']}.{more}")
+    name = options.name or profile.name
+    raise SynapseError(f"{name} did not answer within {PATIENCE:g} s: see `synapse logs {name}`.")
+
+
+def _become_daemon(profile: Profile, options: Options, pipe: int) -> int:
+    os.setsid()
+    null = os.open(os.devnull, os.O_RDWR)
+    for fd in (0, 1, 2):
+        os.dup2(null, fd)
+    os.close(null)
+
+    def report(message: dict[str, object]) -> None:
+        """The first word is what the starter waits for; it does not hear the rest."""
+        try:
+            os.write(pipe, json.dumps(message).encode() + b"\n")
+            os.close(pipe)
+        except OSError:
+            pass
+
+    try:
+        return launch.run_agent(profile, options.rest, options.name, options.port, None, report)
+    except SynapseError as error:
+        report({"error": str(error), "status": error.exit_status})
+        return error.exit_status
+    except BaseException as error:
+        report({"error": f"cannot start {profile.name}: {error!r}", "status": 1})
+        raise
+
+
+def _first_message(fd: int) -> dict[str, object]:
+    """One line from the child; nothing when it takes too long or dies without a word."""
+    import select
+    import time
+
+    data, deadline = b"", time.monotonic() + PATIENCE
+    while not data.endswith(b"\n"):
+        readable, _, _ = select.select([fd], [], [], max(deadline - time.monotonic(), 0))
+        chunk = os.read(fd, 1 << 16) if readable else b""
+        if not chunk:
+            return {}
+        data += chunk
+    return dict(json.loads(data))
+
+
+def _rendered_tail(output: str, profile: Profile, lines: int = 15) -> str:
+    from synapse.terminal.screen import make_screen
+
+    screen = make_screen(*profile.size)
+    screen.feed(output.encode())
+    text = [line for line in screen.contents().split("\n") if line.strip()]
+    return "\n".join(f"  {line}" for line in text[-lines:])

@@ -1,0 +1,72 @@
+"""`synapse stop`: end agents and wait until they are gone."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import signal
+import time
+
+from synapse.errors import SynapseError, UsageError
+from synapse.registry import AgentRegistry, Entry
+
+PATIENCE = 10.0
+
+
+def main(argv: list[str]) -> int:
+    parser = argparse.ArgumentParser(
+        prog="synapse stop", description="Stop agents, and wait until they are gone."
+    )
+    parser.add_argument("target", nargs="*", help="a name, a type, type-port, or the beginning of an id")
+    parser.add_argument("--all", action="store_true", help="stop every running agent")
+    options = parser.parse_args(argv)
+    registry = AgentRegistry()
+    if options.all == bool(options.target):
+        raise UsageError("say which agent to stop, or --all.")
+    if options.all:
+        entries = list(registry.list_agents().values())
+        if not entries:
+            print("no agent is running")
+    else:
+        entries = [registry.resolve(target) for target in options.target]
+    asked = [entry for entry in entries if _ask(registry, entry)]
+    left = _wait(registry, asked)
+    for entry in asked:
+        if entry not in left:
+            print(f"stopped {entry['name']}")
+    if left:
+        names = ", ".join(f"{entry['name']} (pid {entry['pid']})" for entry in left)
+        raise SynapseError(f"{names} did not end within {PATIENCE:g} s: see `synapse logs`.")
+    return 0
+
+
+def _ask(registry: AgentRegistry, entry: Entry) -> bool:
+    """Signal the agent's relay. While its lock is held, the pid is its own."""
+    pid = int(str(entry["pid"]))
+    try:
+        handle = os.pidfd_open(pid) if hasattr(os, "pidfd_open") else -1
+    except ProcessLookupError:
+        return True
+    try:
+        if not registry.is_alive(str(entry["agent_id"])):
+            return True
+        if handle >= 0:
+            signal.pidfd_send_signal(handle, signal.SIGTERM)
+        else:
+            os.kill(pid, signal.SIGTERM)
+    except ProcessLookupError:
+        pass
+    finally:
+        if handle >= 0:
+            os.close(handle)
+    return True
+
+
+def _wait(registry: AgentRegistry, entries: list[Entry]) -> list[Entry]:
+    deadline = time.monotonic() + PATIENCE
+    left = entries
+    while left and time.monotonic() < deadline:
+        left = [entry for entry in left if registry.is_alive(str(entry["agent_id"]))]
+        if left:
+            time.sleep(0.02)
+    return left

@@ -1,0 +1,202 @@
+"""Settings: `~/.synapse/config.yaml`, over it `SYNAPSE_*` variables, and where each value comes from.
+
+`docs/configuration.md` describes every key. `agents` is said in the file only.
+"""
+
+from __future__ import annotations
+
+import os
+
+from synapse import keys, paths, yamlfile
+from synapse.errors import ConfigError
+from synapse.profiles import Record
+from synapse.schema import (
+    NAME,
+    Boolean,
+    Choice,
+    Integer,
+    Kind,
+    MappingOf,
+    Number,
+    Regex,
+    Section,
+    Text,
+    validate,
+)
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+DEFAULT = "default"
+
+
+class _Chord(Kind):
+    __slots__ = ()
+    expected = "two key names such as `C-] d`, the first of which types nothing"
+
+    def take(self, value: object) -> str:
+        if not isinstance(value, str) or keys.parse_chord(value) is None:
+            raise ValueError
+        return value
+
+
+KEYS = Section(
+    {
+        "input_routing": Section(
+            {
+                "enabled": Boolean(),
+                "pattern": Regex(groups=2),
+                "feedback": Choice("silent", "inline"),
+                "passthrough_on_fail": Boolean(),
+            }
+        ),
+        "default_response_mode": Choice("display", "return", "broadcast"),
+        "response_timeout": Number(1, 604800),
+        "shell_prompt": Text(),
+        "initial_instructions": Boolean(),
+        "detach_keys": _Chord(),
+        "log_level": Choice("debug", "info", "warning", "error"),
+        "agents": MappingOf(
+            Section({"port": Integer(1, 65535), "auto_start": Boolean(), "profile": Text(empty=False)}),
+            NAME,
+            "a name of letters, digits, _ and -",
+            null=True,
+        ),
+    }
+)
+
+DEFAULTS: dict[str, Any] = {
+    "input_routing.enabled": True,
+    "input_routing.pattern": r"^@([\w-]+)\s+(.+)$",
+    "input_routing.feedback": "silent",
+    "input_routing.passthrough_on_fail": True,
+    "default_response_mode": "display",
+    "response_timeout": 300,
+    "shell_prompt": "synapse> ",
+    "initial_instructions": True,
+    "detach_keys": "C-] d",
+    "log_level": "info",
+}
+
+
+class InputRouting(Record):
+    __slots__ = ("enabled", "feedback", "passthrough_on_fail", "pattern")
+    enabled: bool
+    pattern: str
+    feedback: str
+    passthrough_on_fail: bool
+
+
+class AgentSettings(Record):
+    __slots__ = ("auto_start", "port", "profile")
+    port: int | None
+    auto_start: bool
+    profile: str
+
+
+class Settings(Record):
+    """Each setting by its name; `values` has them as they are written, by dotted key, as has `origins`."""
+
+    __slots__ = (
+        "agents",
+        "default_response_mode",
+        "detach_keys",
+        "initial_instructions",
+        "input_routing",
+        "log_level",
+        "origins",
+        "response_timeout",
+        "shell_prompt",
+        "values",
+    )
+    input_routing: InputRouting
+    default_response_mode: str
+    response_timeout: float
+    shell_prompt: str
+    initial_instructions: bool
+    detach_keys: tuple[bytes, bytes]
+    log_level: str
+    agents: dict[str, AgentSettings]
+    values: dict[str, Any]
+    origins: dict[str, str]
+
+
+def load_settings() -> Settings:
+    path = paths.config_file()
+    values = dict(DEFAULTS)
+    origins = dict.fromkeys(DEFAULTS, DEFAULT)
+    agents = _read_file(path, values, origins)
+    _read_environment(values, origins)
+    routing = {key: values[f"input_routing.{key}"] for key in InputRouting.__slots__}
+    top = {key: value for key, value in values.items() if "." not in key}
+    top["detach_keys"] = keys.parse_chord(top["detach_keys"])
+    return Settings(
+        **top, input_routing=InputRouting(**routing), agents=agents, values=values, origins=origins
+    )
+
+
+def variable(key: str) -> str:
+    """The environment variable of a dotted key."""
+    return "SYNAPSE_" + key.upper().replace(".", "__")
+
+
+def _read_file(path: str, values: dict[str, Any], origins: dict[str, str]) -> dict[str, AgentSettings]:
+    try:
+        data = yamlfile.load(path, ConfigError)
+    except FileNotFoundError:
+        return {}
+    read = validate(KEYS, data, path, ConfigError)
+    agents = read.pop("agents", None) or {}
+    for key, value in read.items():
+        found = (
+            {f"{key}.{inner}": item for inner, item in value.items()}
+            if isinstance(value, dict)
+            else {key: value}
+        )
+        for dotted, item in found.items():
+            if item is not None:
+                values[dotted] = item
+                origins[dotted] = path
+    return _agents(agents, path, values, origins)
+
+
+def _agents(
+    read: dict[str, Any], path: str, values: dict[str, Any], origins: dict[str, str]
+) -> dict[str, AgentSettings]:
+    agents = {}
+    ports: dict[int, str] = {}
+    for name, said in read.items():
+        said = {key: value for key, value in (said or {}).items() if value is not None}
+        port = said.get("port")
+        if port in ports:
+            raise ConfigError(f"{path}: agents.{name}.port is {port}, which agents.{ports[port]} has already")
+        if port is not None:
+            ports[port] = name
+        full = {"port": None, "auto_start": False, "profile": name, **said}
+        agents[name] = AgentSettings(**full)
+        for key in ("port", "auto_start", "profile"):
+            values[f"agents.{name}.{key}"] = full[key]
+            origins[f"agents.{name}.{key}"] = path if key in said else DEFAULT
+    return agents
+
+
+def _read_environment(values: dict[str, Any], origins: dict[str, str]) -> None:
+    problems: list[str] = []
+    for key in DEFAULTS:
+        name = variable(key)
+        text = os.environ.get(name)
+        if text:
+            kind = _kind(key)
+            values[key] = kind.check(kind.read(text), name, problems)
+            origins[key] = name
+    if problems:
+        raise ConfigError("\n".join(problems))
+
+
+def _kind(key: str) -> Kind:
+    kind: Kind = KEYS
+    for part in key.split("."):
+        assert isinstance(kind, Section)
+        kind = kind.fields[part]
+    return kind

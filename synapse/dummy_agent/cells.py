@@ -1,0 +1,111 @@
+"""Text measured in terminal cells: width, cropping, wrapping."""
+
+import unicodedata
+from collections.abc import Iterator
+
+
+def char_width(char: str) -> int:
+    if char < "\u0300":
+        return 0 if char < " " or "\x7f" <= char < "\xa0" or char == "\xad" else 1
+    if unicodedata.category(char) in ("Mn", "Me", "Cf"):
+        return 0
+    return 2 if unicodedata.east_asian_width(char) in "WF" else 1
+
+
+def width(text: str) -> int:
+    if text.isascii() and text.isprintable():
+        return len(text)
+    return sum(map(char_width, text))
+
+
+def printable(text: str) -> str:
+    """`text` with nothing in it that a terminal would act on, newlines aside."""
+    if text.isprintable():
+        return text
+    return "".join(_shown(char) for char in text.replace("\r\n", "\n"))
+
+
+def _shown(char: str) -> str:
+    if char == "\n" or unicodedata.category(char) not in ("Cc", "Cs"):
+        return char
+    if char == "\t":
+        return "    "
+    return f"^{chr(ord(char) ^ 64)}" if char < "\x80" else "\ufffd"
+
+
+def marked(rows: list[str], mark: str, columns: int) -> list[str]:
+    """`rows` under a two-cell mark, the first one behind it, where `margin` leaves room for one."""
+    if not margin(columns):
+        return rows
+    return [f"{'  ' if number else mark}{row}".rstrip() for number, row in enumerate(rows)]
+
+
+def margin(columns: int) -> int:
+    """The cells a mark takes: none where the text needs them all."""
+    return 2 if columns > 3 else 0
+
+
+def crop(text: str, columns: int) -> str:
+    used = 0
+    for index, char in enumerate(text):
+        used += char_width(char)
+        if used > columns:
+            return text[:index]
+    return text
+
+
+def wrap(text: str, columns: int) -> list[tuple[str, int]]:
+    """Rows of at most `columns` cells, words whole, each with the offset in `text` where the next one starts.
+
+    Text added at the end changes the last row only, so every row before it may be printed for good.
+    """
+    rows: list[tuple[str, int]] = []
+    row, used, offset = "", 0, 0
+    for token in _tokens(text):
+        start, offset = offset, offset + len(token)
+        if token == "\n":
+            rows.append((row, offset))
+            row, used = "", 0
+            continue
+        size = width(token)
+        if used + size <= columns:
+            row, used = row + token, used + size
+            continue
+        if token.isspace():  # the break takes the place of the space
+            rows.append((row, offset))
+            row, used = "", 0
+            continue
+        if used:
+            rows.append((row.rstrip(" "), start))
+        row, used = "", 0
+        for char in token:
+            size = char_width(char)
+            if row and used + size > columns:
+                rows.append((row, start))
+                row, used = "", 0
+            row, used, start = row + char, used + size, start + 1
+    rows.append((row, len(text)))
+    return rows
+
+
+def _tokens(text: str) -> Iterator[str]:
+    """Newlines, runs of spaces, words; a wide character is a word of its own, as in Japanese."""
+    word, kind = "", ""
+    for char in text:
+        if char == "\n":
+            this = "newline"
+        elif char == " ":
+            this = "space"
+        elif char_width(char) == 2:
+            this = "wide"
+        elif kind == "wide" and char_width(char) == 0:
+            word += char
+            continue
+        else:
+            this = "word"
+        if word and (this != kind or this in ("newline", "wide")):
+            yield word
+            word = ""
+        word, kind = word + char, this
+    if word:
+        yield word

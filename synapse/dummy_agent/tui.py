@@ -1,0 +1,289 @@
+"""TUI mode: a live area under the conversation, repainted in place, as the coding agents do it."""
+
+import os
+import signal
+import time
+from argparse import Namespace
+from collections import deque
+
+from synapse.dummy_agent import script
+from synapse.dummy_agent.cells import printable
+from synapse.dummy_agent.composer import Composer
+from synapse.dummy_agent.console import Console
+from synapse.dummy_agent.keys import ESCAPE_TIMEOUT, Decoder, Event
+from synapse.dummy_agent.painter import Canvas, Scroller
+from synapse.dummy_agent.process import QUIT_WITHIN, Interrupted, Leave, end, fact
+from synapse.dummy_agent.question import Line, Menu, opened
+from synapse.dummy_agent.steps import Fact, Flood, Question, Raw, Step, Text, Title, Wait
+from synapse.dummy_agent.transcript import Transcript
+from synapse.dummy_agent.view import Busy, live
+
+IDLE_TITLE = "✳ dummy"
+BUSY_TITLES = ("⠂ dummy", "⠐ dummy")
+SIGNALS = (signal.SIGINT, signal.SIGWINCH, signal.SIGCONT, signal.SIGTSTP)
+
+
+class Cancelled(Exception):
+    """ESC at a question."""
+
+
+class TuiAgent:
+    def __init__(self, options: Namespace, banner: str) -> None:
+        self._options = options
+        self._banner = banner
+        self._console = Console(SIGNALS, immortal=options.ignore_hup)
+        self._painter = Canvas() if options.alt_screen else Scroller()
+        self._decoder = Decoder()
+        self._events: deque[Event] = deque()
+        self._transcript = Transcript()
+        self._composer = Composer()
+        self._queue: list[str] = []
+        self._question: Menu | Line | None = None
+        self._taken: str | None = None
+        self._busy: Busy | None = None
+        self._still = True  # not one byte of output
+        self._deaf = False
+        self._armed_until = 0.0  # a second Ctrl-C before this quits
+        self._decide_at = 0.0  # a lone ESC is a key from then on
+        self._title = ""
+
+    def run(self) -> int:
+        try:
+            self._start()
+            while True:
+                while not self._queue:
+                    self._pump(None)
+                self._turn(self._queue.pop(0))
+        except Leave as leave:
+            return leave.status
+        finally:
+            self._leave()
+
+    def _start(self) -> None:
+        self._console.raw()
+        self._rest(self._options.startup)
+        self._still = False
+        self._enter()
+        if self._options.trust:
+            try:
+                if self._ask(script.TRUST) != "1":
+                    raise Leave(1)
+            except (Cancelled, Interrupted):
+                raise Leave(1) from None
+        self._transcript.add("✻ ", self._banner)
+        self._paint()
+
+    def _enter(self) -> None:
+        self._console.raw()
+        screen = "\x1b[?1049h" if self._options.alt_screen else ""
+        self._console.write(f"{screen}\x1b[22;0t\x1b[?2004h")
+        self._set_title(self._title or IDLE_TITLE, anew=True)
+        self._paint()
+
+    def _leave(self) -> None:
+        """Modes, cursor, title and screen as they were; the conversation stays in the scrollback."""
+        size = self._console.size()
+        if self._options.alt_screen:
+            rows = self._painter.erase(size) + "\x1b[?1049l"
+        else:
+            rows = self._painter.paint(size, self._transcript.take(size[0]), [], None)
+        self._console.restore(f"{rows}\x1b[?2004l\x1b[?25h\x1b]0;\x07\x1b[23;0t" if self._title else "")
+
+    def _suspend(self) -> None:
+        self._leave()
+        os.kill(os.getpid(), signal.SIGSTOP)
+        self._enter()
+
+    def _resume(self) -> None:
+        """Whoever stopped and continued the process may have changed the modes meanwhile."""
+        self._console.raw()
+        self._console.write(f"\x1b[?2004h{self._painter.erase(self._console.size())}")
+        self._paint()
+
+    def _turn(self, message: str) -> None:
+        self._transcript.add("❯ ", message)
+        self._busy = Busy(time.monotonic())
+        self._set_title(BUSY_TITLES[0])
+        self._paint()
+        try:
+            for step in script.steps(message):
+                self._perform(step)
+        except (Interrupted, Cancelled):
+            self._transcript.close()
+            self._transcript.add("⎿ ", "Interrupted by user")
+        self._transcript.close()
+        self._busy, self._question, self._still, self._deaf = None, None, False, False
+        if self._title in BUSY_TITLES:
+            self._set_title(IDLE_TITLE)
+        self._paint()
+
+    def _perform(self, step: Step) -> None:
+        match step:
+            case Text():
+                self._stream(step.text)
+            case Fact():
+                self._stream(fact(step))
+            case Wait():
+                self._still, self._deaf = step.frozen, step.deaf
+                self._rest(step.seconds)
+                self._still = self._deaf = False
+            case Question():
+                self._stream(self._settle(step))
+            case Raw():
+                self._write_above(step.data)
+            case Title():
+                self._set_title(printable(step.text))
+            case Flood():
+                self._flood(step.lines)
+            case _:
+                end(step)
+
+    def _stream(self, text: str) -> None:
+        for chunk in script.words(text) if self._options.delay else [text]:
+            self._transcript.extend("● ", chunk)
+            self._paint()
+            self._rest(self._options.delay)
+
+    def _settle(self, question: Question) -> str:
+        try:
+            return question.reply(self._ask(question))
+        except Cancelled:
+            if question.kind == "confirm":
+                return question.reply("2")
+            raise
+
+    def _ask(self, question: Question) -> str:
+        self._question = opened(question)
+        title = self._title
+        self._set_title(IDLE_TITLE)
+        self._paint()
+        while self._taken is None:
+            self._pump(None)
+        taken, self._taken, self._question = self._taken, None, None
+        self._set_title(title)
+        return taken
+
+    def _write_above(self, data: bytes) -> None:
+        """Raw bytes where the answer goes. A screen repainted whole can only keep their text."""
+        if self._options.alt_screen:
+            self._transcript.extend("● ", data.decode("utf-8", "replace"))
+        self._console.write(self._painter.erase(self._console.size()))
+        self._console.write(data + b"\r\n")
+        self._paint()
+
+    def _flood(self, lines: int) -> None:
+        self._console.write(self._painter.erase(self._console.size()))
+        self._still = True
+        for start in range(1, lines + 1, 1000):
+            block = script.flood_block(start, min(1000, lines + 1 - start))
+            while block:
+                block = block[self._console.offer(block) :]
+                self._pump(None if block else 0, writing=bool(block))
+        self._still = False
+
+    def _rest(self, seconds: float) -> None:
+        until = time.monotonic() + seconds
+        self._pump(0)
+        while (left := until - time.monotonic()) > 0:
+            self._pump(left)
+
+    def _pump(self, timeout: float | None, writing: bool = False) -> None:
+        """Waits once, at most `timeout`, and takes in what came."""
+        if not self._events:
+            data, signals = self._console.wait(self._timeout(timeout), writing=writing)
+            for number in signals:
+                self._on_signal(number)
+            self._decode(data)
+        while self._events:
+            self._on_event(self._events.popleft())
+            if (self._queue and not self._busy) or self._taken is not None:
+                break  # later keys are meant for the turn that begins now, or for what follows the question
+        self._paint()
+
+    def _decode(self, data: bytes | None) -> None:
+        now = time.monotonic()
+        if data == b"":
+            raise Leave(128 + signal.SIGHUP)
+        if data:
+            self._events += self._decoder.feed(data)
+            self._decide_at = now + ESCAPE_TIMEOUT
+        elif self._decoder.undecided and now >= self._decide_at:
+            self._events += self._decoder.settle()
+
+    def _timeout(self, timeout: float | None) -> float | None:
+        now = time.monotonic()
+        limits = [] if timeout is None else [timeout]
+        if self._decoder.undecided:
+            limits.append(max(0.0, self._decide_at - now))
+        if self._armed_until > now:
+            limits.append(self._armed_until - now)
+        if self._busy and not self._question and not self._still:
+            limits.append(max(0.0, self._busy.next_second - now))
+        return min(limits, default=None)
+
+    def _on_signal(self, number: int) -> None:
+        if number == signal.SIGINT:
+            self._events.append(("key", "ctrl-c"))
+        elif number == signal.SIGTSTP:
+            self._suspend()
+        elif number == signal.SIGCONT and self._title:
+            self._resume()
+
+    def _on_event(self, event: Event) -> None:
+        if event != ("key", "ctrl-c"):
+            self._armed_until = 0.0
+        if event == ("key", "ctrl-z"):
+            self._suspend()
+        elif event == ("key", "ctrl-c"):
+            self._on_ctrl_c()
+        elif event == ("key", "esc"):
+            self._on_escape()
+        elif self._question:
+            self._taken = self._question.handle(event)
+        elif event == ("key", "ctrl-d") and not self._composer.cells:
+            raise Leave(0)
+        elif event == ("key", "enter"):
+            message = self._composer.submit()
+            if message.strip():
+                self._queue.append(message)
+        else:
+            self._composer.handle(event)
+
+    def _on_ctrl_c(self) -> None:
+        now = time.monotonic()
+        if self._deaf:
+            return
+        if self._busy or self._question:
+            raise Interrupted
+        if self._composer.cells:
+            self._composer.clear()
+        elif now < self._armed_until or not self._title:
+            raise Leave(130)
+        else:
+            self._armed_until = now + QUIT_WITHIN
+
+    def _on_escape(self) -> None:
+        if self._question:
+            raise Cancelled
+        if self._busy and not self._deaf:
+            raise Interrupted
+
+    def _paint(self) -> None:
+        if self._still:
+            return
+        now = time.monotonic()
+        if self._busy and not self._question and self._busy.moved(now) and self._title in BUSY_TITLES:
+            self._set_title(BUSY_TITLES[self._busy.seconds % 2])
+        size = columns, rows = self._console.size()
+        hint = "Press Ctrl-C again to exit" if now < self._armed_until else ""
+        if self._options.alt_screen:
+            above, growing = self._transcript.tail(columns, rows), []
+        else:
+            above, growing = self._transcript.take(columns), self._transcript.growing(columns)
+        shown, cursor = live(columns, growing, self._busy, self._question, self._queue, self._composer, hint)
+        self._console.write(self._painter.paint(size, above, shown, cursor))
+
+    def _set_title(self, title: str, anew: bool = False) -> None:
+        if anew or title != self._title:
+            self._console.write(f"\x1b]0;{title}\x07")
+        self._title = title

@@ -1,0 +1,243 @@
+"""The host process: puts one agent together, starts and stops it. Started by the relay, beside the agent."""
+
+import asyncio
+import json
+import logging
+import logging.handlers
+import os
+import signal
+import socket
+import sys
+import time
+
+import uvloop
+
+from synapse import paths, processes
+from synapse.controller import TerminalController
+from synapse.doors import LoopbackOnly
+from synapse.modes import ModeTracker
+from synapse.output_log import OutputLog
+from synapse.profiles import load_profile
+from synapse.registry import AgentRegistry, Entry
+from synapse.relay import wire
+from synapse.relay.console import restore_terminal
+from synapse.server import Door, private_app, public_app
+
+logger = logging.getLogger(__name__)
+
+LOOK_EVERY = 1.0  # seconds between two looks at the contents for the output log
+
+
+class Host:
+    """One agent. Lives as long as its relay: the end of the wire is the end."""
+
+    def __init__(self, link: socket.socket, tcp: socket.socket, control: socket.socket) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._link = link
+        self._tcp = tcp
+        self._control = control
+        self._unpacker = wire.Unpacker()
+        self._outbox = bytearray()
+        self._ended = asyncio.Event()
+        self._met = asyncio.Event()  # the relay has said hello, or will never say it
+        self._modes = ModeTracker()
+        self._console: dict[str, object] | None = None
+        self._status_timer: asyncio.TimerHandle | None = None
+        self._look_timer: asyncio.TimerHandle | None = None
+        self._controller: TerminalController | None = None
+        self._entry: Entry = {}
+        self._registry = AgentRegistry()
+        self._child = (0, "")
+
+    async def run(self) -> None:
+        self._loop.add_reader(self._link.fileno(), self._on_readable)
+        await self._met.wait()
+        if self._controller is None:
+            return  # the relay ended before it said a word
+        doors = self._open_doors()
+        serving = [asyncio.ensure_future(door.open()) for door in doors]
+        while not all(door.started for door in doors):
+            await asyncio.sleep(0)
+        self._send(wire.pack(wire.READY))
+        await self._ended.wait()
+        self._finish()
+        for door in doors:
+            door.close()
+        await asyncio.wait(serving, timeout=1.5)
+
+    def _open_doors(self) -> list[Door]:
+        assert self._controller is not None
+        port = int(str(self._entry["port"]))
+        return [
+            Door(LoopbackOnly(public_app(self._controller, self._entry), port), self._tcp),
+            Door(private_app(self._controller, self._entry), self._control),
+        ]
+
+    # --- the wire -----------------------------------------------------------------------------------------
+
+    def _on_readable(self) -> None:
+        try:
+            data = self._link.recv(1 << 18)
+        except BlockingIOError:
+            return
+        except OSError:
+            data = b""
+        if not data:
+            self._loop.remove_reader(self._link.fileno())
+            self._ended.set()
+            self._met.set()
+            return
+        for kind, payload in self._unpacker.feed(data):
+            self._on_frame(kind, payload)
+
+    def _on_frame(self, kind: int, payload: bytes) -> None:
+        if kind == wire.HELLO:
+            self._on_hello(json.loads(payload))
+            return
+        controller = self._controller
+        assert controller is not None, "the relay says hello first"
+        if kind == wire.OUTPUT:
+            self._modes.feed(payload)
+            controller.feed(payload)
+            self._watch_status()
+            self._look_later()
+        elif kind == wire.RESIZE:
+            controller.resized(*wire.unpack_size(payload))
+        elif kind == wire.CONSOLE:
+            self._console = json.loads(payload)
+            controller.console_changed(self._console is not None)
+        elif kind == wire.SNAPSHOT_WANTED:
+            self._send(wire.pack(wire.SNAPSHOT, controller.screen.snapshot()))
+        elif kind == wire.PING:
+            self._send(wire.pack(wire.PONG))
+        elif kind == wire.EXIT:
+            controller.exited(json.loads(payload))
+
+    def _on_hello(self, hello: dict[str, object]) -> None:
+        entry, console = hello["entry"], hello["console"]
+        assert isinstance(entry, dict) and (console is None or isinstance(console, dict))
+        self._entry, self._console = entry, console
+        _log_to(paths.log_file(str(entry["name"])))
+        child = int(str(hello["child"]))
+        self._child = (child, processes.start_time(child))
+        profile = load_profile(str(hello["profile"]))
+        cols, rows = int(str(hello["cols"])), int(str(hello["rows"]))
+        self._controller = TerminalController(profile, self._send, cols, rows)
+        self._controller.console_changed(console is not None)
+        self._controller.add_status_callback(self._publish_status)
+        self._output_log = OutputLog(paths.output_file(str(entry["name"])))
+        screen = self._controller.screen
+        logger.info("host %s of %s is here (%s)", hello["generation"], entry["name"], screen.name)
+        self._met.set()
+
+    def _send(self, frame: bytes) -> None:
+        self._outbox += frame
+        self._flush()
+
+    def _flush(self) -> None:
+        fd = self._link.fileno()
+        try:
+            while self._outbox:
+                del self._outbox[: self._link.send(self._outbox)]
+        except BlockingIOError:
+            self._loop.add_writer(fd, self._flush)
+            return
+        except OSError:
+            self._outbox.clear()  # the relay is gone: the read side says so
+        self._loop.remove_writer(fd)
+
+    # --- status and output log ----------------------------------------------------------------------------
+
+    def _watch_status(self) -> None:
+        if self._status_timer is None:
+            assert self._controller is not None
+            wait = self._controller.check_status()
+            if wait is not None:
+                self._status_timer = self._loop.call_later(wait + 0.005, self._on_status_timer)
+
+    def _on_status_timer(self) -> None:
+        self._status_timer = None
+        self._watch_status()
+
+    def _publish_status(self, status: str) -> None:
+        try:
+            self._registry.update_status(str(self._entry["agent_id"]), status)
+        except OSError as error:
+            logger.warning("cannot publish the status: %s", error)
+
+    def _look_later(self, seconds: float = LOOK_EVERY) -> None:
+        if self._look_timer is None:
+            self._look_timer = self._loop.call_later(seconds, self._look)
+
+    def _look(self) -> None:
+        self._look_timer = None
+        assert self._controller is not None
+        started = time.perf_counter()
+        screen = self._controller.screen
+        if screen.alternate_screen:
+            return  # nothing of it settles
+        lines = screen.contents().split("\n")
+        below = max(len(screen.text().split("\n")) - screen.cursor[1], 0)
+        try:
+            again = self._output_log.look(lines, len(lines) - below)
+        except OSError as error:
+            logger.warning("cannot write the output log: %s", error)
+            return
+        if again:
+            self._look_later(max(LOOK_EVERY, 50 * (time.perf_counter() - started)))
+
+    # --- the end ------------------------------------------------------------------------------------------
+
+    def _finish(self) -> None:
+        assert self._controller is not None
+        if self._controller.running:
+            self._clean_up_after_the_relay()
+        try:
+            self._output_log.end(self._controller.screen.contents().split("\n"))
+        except OSError as error:
+            logger.warning("cannot write the output log: %s", error)
+        logger.info("host of %s ends", self._entry["name"])
+
+    def _clean_up_after_the_relay(self) -> None:
+        """The relay was killed: do what it can no longer do."""
+        logger.warning("the relay is gone without a word; cleaning up")
+        if self._console is not None:
+            restore_terminal(self._console, b"\x1b[m" + self._modes.undo())
+        child, start = self._child
+        if processes.start_time(child) in ("", start):  # gone, or still the same process
+            processes.end_session(child)
+        agent_id = str(self._entry["agent_id"])
+        if not self._registry.is_alive(agent_id):  # else the next agent of this id is already here
+            for path in (paths.control_socket(agent_id), paths.attach_socket(agent_id)):
+                if os.path.exists(path):
+                    os.unlink(path)
+        self._registry.list_agents()  # clears away what the dead left behind
+
+
+def _log_to(path: str) -> None:
+    handler = logging.handlers.RotatingFileHandler(path, maxBytes=1_000_000, backupCount=3, delay=True)
+    handler.setFormatter(
+        logging.Formatter("%(asctime)s host[%(process)d] %(name)s: %(message)s", "%Y-%m-%d %H:%M:%S")
+    )
+    logging.basicConfig(level=logging.INFO, handlers=[handler])
+
+
+async def _main(fds: list[int]) -> None:
+    link, tcp, control = (socket.socket(fileno=fd) for fd in fds)
+    link.setblocking(False)
+    await Host(link, tcp, control).run()
+
+
+def main() -> None:
+    os.setsid()  # keys and hangups of the human's terminal are not for us
+    os.umask(0o077)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    fds = [int(argument) for argument in sys.argv[1:4]]
+    for fd in fds:
+        os.set_inheritable(fd, False)
+    uvloop.run(_main(fds))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,256 @@
+"""Turns this process into the relay of one agent: claim, bind, register, spawn, run."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import socket
+import time
+from collections.abc import Callable, Iterable, Sequence
+
+from synapse import paths
+from synapse.config import Settings, load_settings
+from synapse.errors import SynapseError, UsageError
+from synapse.profiles import Profile
+from synapse.registry import AgentRegistry, Entry
+from synapse.relay.console import Console
+from synapse.relay.link import HostLink
+from synapse.relay.loop import Relay
+from synapse.relay.pty import Pty, make_winsize, split_winsize
+
+FIRST_COMMON_PORT = 8200  # for a profile without a range, and for every range that is full
+LAST_PORT = 65535
+
+# What says which terminal we were started in; in the background the terminal is ours.
+_TERMINAL_VARIABLES = (
+    *("TERM_PROGRAM", "TERM_PROGRAM_VERSION", "TERM_SESSION_ID", "LC_TERMINAL", "LC_TERMINAL_VERSION"),
+    *("TMUX", "TMUX_PANE", "STY", "WINDOWID", "COLUMNS", "LINES", "VTE_VERSION", "WT_SESSION"),
+    *("KITTY_WINDOW_ID", "KITTY_PID", "WEZTERM_PANE", "ITERM_SESSION_ID", "GHOSTTY_RESOURCES_DIR"),
+)
+
+
+class Claim:
+    """A name, a port and the sockets, ours from here on."""
+
+    def __init__(self, registry: AgentRegistry, entry: Entry, sockets: list[socket.socket]) -> None:
+        self.registry = registry
+        self.entry = entry
+        self.agent_id = str(entry["agent_id"])
+        self.name = str(entry["name"])
+        self.tcp, self.control, self.attach = sockets
+
+    def release(self) -> None:
+        for path in (paths.control_socket(self.agent_id), paths.attach_socket(self.agent_id)):
+            try:
+                os.unlink(path)
+            except OSError:
+                pass
+        self.registry.unregister(self.agent_id)
+
+
+def claim(profile: Profile, settings: Settings, name: str | None, port: int | None) -> Claim:
+    registry = AgentRegistry()
+    working_dir = os.getcwd()
+    with registry.mutex():
+        live = registry.list_agents_unlocked()
+        agent_id, chosen = registry.choose(profile.name, working_dir, name, live)
+        tcp = _bind_tcp(_candidate_ports(profile, settings, chosen, port), port)
+        number = tcp.getsockname()[1]
+        try:
+            control = _bind_unix(paths.control_socket(agent_id))
+            attach = _bind_unix(paths.attach_socket(agent_id))
+        except OSError as error:
+            raise SynapseError(f"cannot create a socket in {error.filename}: {error.strerror}.") from error
+        entry = registry.register(
+            agent_id, profile.name, number, name=chosen, working_dir=working_dir, socket=control.getsockname()
+        )
+    return Claim(registry, entry, [tcp, control, attach])
+
+
+def _candidate_ports(profile: Profile, settings: Settings, name: str, port: int | None) -> Iterable[int]:
+    if port is not None:
+        yield port
+        return
+    for key in (name, profile.name):
+        configured = settings.agents.get(key)
+        if configured is not None and configured.port is not None:
+            yield configured.port
+    if profile.ports is not None:
+        yield from range(profile.ports[0], profile.ports[1] + 1)
+    yield from range(FIRST_COMMON_PORT, LAST_PORT + 1)
+
+
+def _bind_tcp(candidates: Iterable[int], wanted: int | None) -> socket.socket:
+    for port in candidates:
+        sock = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            sock.bind(("127.0.0.1", port))
+            sock.listen(128)  # two that may bind the same port may not both listen on it
+            return sock
+        except OSError as error:
+            sock.close()
+            if wanted is not None:
+                reason = "is in use by another program" if error.errno == errno.EADDRINUSE else error.strerror
+                raise UsageError(
+                    f"port {port} cannot be used ({reason}): choose another --port, or leave it out."
+                ) from error
+    raise SynapseError("no port is free from 8200 on: stop an agent, or name one with --port.")
+
+
+def _bind_unix(path: str) -> socket.socket:
+    try:
+        os.unlink(path)  # left by a dead agent: the id is ours, its lock was free
+    except FileNotFoundError:
+        pass
+    sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        sock.bind(path)
+    except OSError as error:
+        error.filename = path
+        raise
+    os.chmod(path, 0o600)
+    sock.listen(128)
+    return sock
+
+
+def find_command(profile: Profile) -> list[str]:
+    """The command with its program as a path that can be started."""
+    program, *rest = profile.command
+    if os.sep in program:
+        found = program if os.access(program, os.X_OK) and not os.path.isdir(program) else None
+    else:
+        places = (os.path.join(d or ".", program) for d in os.get_exec_path())
+        found = next((p for p in places if os.access(p, os.X_OK) and os.path.isfile(p)), None)
+    if found is None:
+        how = f"install it with `{profile.install}`" if profile.install else "install it"
+        raise SynapseError(
+            f"{profile.name} needs the program {program!r}, which is not installed: "
+            f"{how}, or name another command in the profile."
+        )
+    return [found, *rest]
+
+
+def run_bare(profile: Profile, args: Sequence[str]) -> None:
+    """Become the CLI itself, for what is not an interactive session."""
+    command = find_command(profile)
+    os.execve(command[0], [*command, *args], _environment(profile, None))
+
+
+def _environment(profile: Profile, entry: Entry | None) -> dict[str, str]:
+    env = dict(os.environ)
+    for key, value in profile.env.items():
+        if value is None:
+            env.pop(key, None)
+        else:
+            env[key] = value
+    if entry is not None:
+        env["SYNAPSE_AGENT_ID"] = str(entry["agent_id"])
+        env["SYNAPSE_AGENT_NAME"] = str(entry["name"])
+        env["SYNAPSE_ENDPOINT"] = str(entry["endpoint"])
+    return env
+
+
+def _background_environment(env: dict[str, str]) -> dict[str, str]:
+    """The terminal of a background agent is our emulator."""
+    for key in _TERMINAL_VARIABLES:
+        env.pop(key, None)
+    return {**env, "TERM": "xterm-256color", "COLORTERM": "truecolor"}
+
+
+class Logger:
+    """The relay's few lines in the agent's log: opened for each, because the host rotates the file."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+
+    def __call__(self, message: str) -> None:
+        stamp = time.strftime("%Y-%m-%d %H:%M:%S")
+        try:
+            fd = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+            os.write(fd, f"{stamp} relay[{os.getpid()}] {message}\n".encode())
+            os.close(fd)
+        except OSError:
+            pass  # no log is no reason to end the human's session
+
+
+Report = Callable[[dict[str, object]], None]
+
+
+def run_agent(
+    profile: Profile,
+    args: Sequence[str],
+    name: str | None = None,
+    port: int | None = None,
+    console: Console | None = None,
+    report: Report | None = None,
+) -> int:
+    """Run one agent to its end and return its exit status. Without a console it runs in the background."""
+    settings = load_settings()
+    command = find_command(profile)
+    _check_writable()
+    agent = claim(profile, settings, name, port)
+    log = Logger(paths.log_file(agent.name))
+    try:
+        env = _environment(profile, agent.entry)
+        if console is not None:
+            winsize, attributes = console.winsize(), console.saved
+        else:
+            winsize, attributes = make_winsize(*profile.size), None
+            env = _background_environment(env)
+        argv = [*command, *profile.args, *args]
+        try:
+            pty = Pty.spawn(argv, env, winsize, attributes)
+        except OSError as error:
+            raise SynapseError(f"cannot start {argv[0]}: {error.strerror}.") from error
+        log(f"started {agent.name}: {json.dumps(argv)} as {pty.pid}, port {agent.entry['port']}")
+        first, second = settings.detach_keys
+        relay: Relay
+
+        def hello() -> dict[str, object]:
+            cols, rows = split_winsize(pty.winsize)
+            return {
+                "entry": agent.entry,
+                "profile": profile.name,
+                "child": pty.pid,
+                "cols": cols,
+                "rows": rows,
+                "console": relay.console.describe() if relay.console else None,
+                "generation": link.generation,
+            }
+
+        link = HostLink([agent.tcp.fileno(), agent.control.fileno()], hello, log, log.path)
+        on_ready = (lambda: report({"ready": agent.entry})) if report else (lambda: None)
+        relay = Relay(pty, link, agent.attach, console, (first, second), on_ready, log)
+        status = relay.run()
+        log(f"ended with status {status}")
+        if report is not None:
+            report({"ended": status, "output": link.recent().decode("utf-8", "replace")})
+        # Whoever stopped it waits until all of it is gone; a human whose agent has ended waits for nothing.
+        link.close(patience=3.0 if console is None or relay.stopping else 0.0)
+    finally:
+        agent.release()
+    return status
+
+
+def _check_writable() -> None:
+    try:
+        paths.private_dir(paths.logs_dir())
+        if not os.access(paths.logs_dir(), os.W_OK):
+            raise PermissionError(errno.EACCES, "it is not writable")
+    except OSError as error:
+        raise SynapseError(
+            f"cannot write to {paths.logs_dir()} ({error.strerror}): "
+            "make it writable, or set SYNAPSE_HOME to a directory that is."
+        ) from error
+
+
+def terminal_or_error(profile_name: str) -> Console:
+    for fd, what in ((0, "input"), (1, "output")):
+        if not os.isatty(fd):
+            raise UsageError(
+                f"standard {what} is not a terminal: `synapse {profile_name}` needs one; "
+                f"`synapse start {profile_name}` runs it in the background."
+            )
+    return Console.of_this_process()

@@ -1,0 +1,145 @@
+"""Which terminal modes a program has switched on, read from the bytes it writes.
+
+Enough to take them back when the program dies or is put aside, and to put them on again: what the emulator
+in the host knows must also be known where there is no emulator.
+"""
+
+import re
+
+# Only what changes a mode; colours and cursor movement, the bulk of any output, are rejected by the regex.
+_CHANGES = re.compile(
+    rb"\x1b(?:"
+    rb"\[(?:([?>=<])([0-9;:]*)([hlum])|([0-9;]*)(r)|([0-9]*) (q)|(!p))"
+    rb"|([=>c])"
+    rb")"
+)
+_COMPLETE = re.compile(rb"\x1b(?:\[[0-?]*[ -/]*[@-~]|[^\[])")
+_LONGEST = 64  # of the sequences above; a longer unfinished one is not ours
+
+_ON_BY_DEFAULT = frozenset({7, 8, 25})
+_ALTERNATE = frozenset({47, 1047, 1049})
+
+
+class ModeTracker:
+    def __init__(self) -> None:
+        self._carry = b""
+        self._forget()
+
+    def _forget(self) -> None:
+        self._private: dict[int, bool] = {}
+        self._kitty: dict[bool, list[int]] = {False: [], True: []}
+        self._other_keys = 0
+        self._keypad = False
+        self._region = b""
+        self._cursor_style = b""
+        self.alternate_screen = False
+
+    def feed(self, data: bytes) -> None:
+        if self._carry:
+            data = self._carry + data
+            self._carry = b""
+        cut = data.rfind(b"\x1b", -_LONGEST)
+        if cut >= 0 and not _COMPLETE.match(data, cut):
+            self._carry = data[cut:]
+            data = data[:cut]
+        for match in _CHANGES.finditer(data):
+            self._apply(match)
+
+    def _apply(self, match: re.Match[bytes]) -> None:
+        prefix, params, final, region, is_region, style, is_style, soft_reset, single = match.groups()
+        if prefix == b"?" and final in (b"h", b"l"):
+            for number in params.replace(b":", b";").split(b";"):
+                if number:
+                    self._set_private(int(number), final == b"h")
+        elif final == b"u":
+            self._set_kitty(prefix, params)
+        elif final == b"m" and prefix == b">":
+            what, _, value = params.partition(b";")
+            if what == b"4":
+                self._other_keys = int(value.split(b";")[0] or 0) if value else 0
+        elif is_region:
+            self._region = region
+        elif is_style:
+            self._cursor_style = b"" if style in (b"", b"0") else style
+        elif single in (b"=", b">"):
+            self._keypad = single == b"="
+        elif soft_reset or single == b"c":
+            self._forget()
+
+    def _set_private(self, number: int, on: bool) -> None:
+        if number in _ALTERNATE:
+            self.alternate_screen = on
+            if not on:
+                self._kitty[True].clear()
+        if on == (number in _ON_BY_DEFAULT):
+            self._private.pop(number, None)
+        else:
+            self._private[number] = on
+
+    def _set_kitty(self, prefix: bytes, params: bytes) -> None:
+        stack = self._kitty[self.alternate_screen]
+        numbers = [int(p) for p in params.replace(b":", b";").split(b";") if p]
+        if prefix == b">":
+            stack.append(numbers[0] if numbers else 0)
+            del stack[:-16]
+        elif prefix == b"<":
+            del stack[-(numbers[0] if numbers and numbers[0] else 1) :]
+        elif prefix == b"=":
+            flags = numbers[0] if numbers else 0
+            how = numbers[1] if len(numbers) > 1 else 1
+            now = stack[-1] if stack else 0
+            new = flags if how == 1 else now | flags if how == 2 else now & ~flags
+            if stack:
+                stack[-1] = new
+            elif new:
+                stack.append(new)
+
+    def is_set(self, number: int) -> bool:
+        """Whether DEC private mode `number` is on."""
+        return self._private.get(number, number in _ON_BY_DEFAULT)
+
+    def undo(self) -> bytes:
+        """The bytes that take every mode back; empty when the program has left none behind."""
+        out = bytearray()
+        if self._region:
+            out += b"\x1b7\x1b[r\x1b8"  # resetting the region moves the cursor
+        for number, on in self._private.items():
+            if number not in _ALTERNATE:
+                out += b"\x1b[?%d%c" % (number, ord("l") if on else ord("h"))
+        if self._kitty[True]:
+            out += b"\x1b[<%du" % len(self._kitty[True])
+        for number in self._private:
+            if number in _ALTERNATE:
+                out += b"\x1b[?%dl" % number
+        if self._kitty[False]:
+            out += b"\x1b[<%du" % len(self._kitty[False])
+        if self._other_keys:
+            out += b"\x1b[>4m"
+        if self._keypad:
+            out += b"\x1b>"
+        if self._cursor_style:
+            out += b"\x1b[0 q"
+        return bytes(out)
+
+    def redo(self) -> bytes:
+        """The bytes that put every mode on again, on a terminal that has none of them."""
+        out = bytearray()
+        for flags in self._kitty[False]:
+            out += b"\x1b[>%du" % flags
+        for number in self._private:
+            if number in _ALTERNATE:
+                out += b"\x1b[?%dh" % number
+        for flags in self._kitty[True]:
+            out += b"\x1b[>%du" % flags
+        for number, on in self._private.items():
+            if number not in _ALTERNATE:
+                out += b"\x1b[?%d%c" % (number, ord("h") if on else ord("l"))
+        if self._other_keys:
+            out += b"\x1b[>4;%dm" % self._other_keys
+        if self._keypad:
+            out += b"\x1b="
+        if self._cursor_style:
+            out += b"\x1b[" + self._cursor_style + b" q"
+        if self._region:
+            out += b"\x1b7\x1b[" + self._region + b"r\x1b8"
+        return bytes(out)

@@ -1,0 +1,69 @@
+"""Processes that are not our children, told apart even when a pid is used again."""
+
+import os
+import signal
+import time
+
+
+def _stat(pid: int) -> list[str]:
+    """The fields of /proc/<pid>/stat after the command name, or nothing where there is none to read."""
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:
+            text = file.read().decode("utf-8", "replace")
+    except OSError:
+        return []
+    return text[text.rindex(")") + 2 :].split()
+
+
+def start_time(pid: int) -> str:
+    """What, together with the pid, names a process for good; empty where the system does not tell."""
+    fields = _stat(pid)
+    return fields[19] if fields else ""
+
+
+def session_members(session: int) -> list[int]:
+    """The live processes of a session. Where there is no /proc, only its leader can be told."""
+    try:
+        names = os.listdir("/proc")
+    except OSError:
+        names = []
+    if "self" not in names:
+        try:
+            return [session] if os.getsid(session) == session else []
+        except OSError:
+            return []
+    members = []
+    for name in names:
+        if name.isdigit():
+            fields = _stat(int(name))
+            if fields and fields[0] not in ("Z", "X") and fields[3] == str(session):
+                members.append(int(name))
+    return members
+
+
+def signal_all(pids: list[int], *signals: int) -> None:
+    for pid in pids:
+        for number in signals:
+            try:
+                os.kill(pid, number)
+            except OSError:
+                break  # gone in the meantime
+
+
+def end_session(session: int, grace: float = 1.0) -> None:
+    """End every process of a session: asked first, killed after `grace` seconds.
+
+    The leader must be a live process or a zombie of ours, so that its pid cannot have gone to somebody else.
+    """
+    members = session_members(session)
+    signal_all(members, signal.SIGHUP, signal.SIGTERM, signal.SIGCONT)
+    deadline = time.monotonic() + grace
+    while members and time.monotonic() < deadline:
+        time.sleep(0.01)
+        members = session_members(session)
+    for _ in range(50):  # a member may fork while it is being killed
+        if not members:
+            return
+        signal_all(members, signal.SIGKILL)
+        time.sleep(0.01)
+        members = session_members(session)

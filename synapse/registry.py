@@ -1,0 +1,318 @@
+"""Who is running: one JSON file an agent under ~/.a2a/registry, and a lock that only the living can hold.
+
+`<agent_id>.json` is what readers see; `<agent_id>.lock` is held by the agent's relay for life, so the kernel
+itself tells who is dead, pid reuse or not. `.mutex` is held for the moment in which a name, an instance and
+a port are chosen.
+"""
+
+import fcntl
+import hashlib
+import json
+import os
+import re
+import socket
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+from synapse import paths
+from synapse.errors import SynapseError, TargetError, UsageError
+
+READY = "READY"
+PROCESSING = "PROCESSING"
+INPUT_REQUIRED = "INPUT_REQUIRED"
+STATUSES = (READY, PROCESSING, INPUT_REQUIRED)
+
+_NAME = re.compile(r"[^\W_][\w-]*|_[\w-]+")
+RESERVED_NAMES = frozenset({"all", "synapse-system"})
+
+Entry = dict[str, object]
+
+
+def check_name(name: str) -> None:
+    if not _NAME.fullmatch(name) or name.casefold() in RESERVED_NAMES:
+        raise UsageError(
+            f"{name!r} cannot be an agent's name: use letters, digits, - and _, "
+            f"and not {' or '.join(sorted(RESERVED_NAMES))}."
+        )
+
+
+class AgentRegistry:
+    def __init__(self, registry_dir: str | os.PathLike[str] | None = None) -> None:
+        self.registry_dir = os.fspath(registry_dir) if registry_dir is not None else paths.registry_dir()
+        self.hostname = socket.gethostname()
+        self._locks: dict[str, int] = {}  # of the agents that this process keeps alive
+
+    # --- names and ids ------------------------------------------------------------------------------------
+
+    def get_agent_id(self, agent_type: str, working_dir: str, instance: int = 1) -> str:
+        key = f"{self.hostname}|{working_dir}|{agent_type}"
+        if instance > 1:
+            key += f"|{instance}"
+        return hashlib.sha256(key.encode("utf-8", "surrogateescape")).hexdigest()
+
+    def choose(
+        self, agent_type: str, working_dir: str, name: str | None, live: dict[str, Entry]
+    ) -> tuple[str, str]:
+        """An id and a name that no live agent has. Call it inside `mutex`."""
+        instance = 1
+        while (agent_id := self.get_agent_id(agent_type, working_dir, instance)) in live:
+            instance += 1
+        taken = {str(entry["name"]).casefold(): entry for entry in live.values()}
+        if name is not None:
+            check_name(name)
+            if name.casefold() in taken:
+                raise UsageError(
+                    f"an agent named {name!r} is already running in {taken[name.casefold()]['working_dir']}: "
+                    f"choose another --name, or stop it with `synapse stop {name}`."
+                )
+            return agent_id, name
+        number, chosen = 1, agent_type
+        while chosen.casefold() in taken:
+            number += 1
+            chosen = f"{agent_type}-{number}"
+        return agent_id, chosen
+
+    # --- writing ------------------------------------------------------------------------------------------
+
+    @contextmanager
+    def mutex(self) -> Iterator[None]:
+        """One starter at a time on this machine."""
+        self._make_dir()
+        fd = os.open(os.path.join(self.registry_dir, ".mutex"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX)
+            yield
+        finally:
+            os.close(fd)
+
+    def register(
+        self,
+        agent_id: str,
+        agent_type: str,
+        port: int,
+        status: str = PROCESSING,
+        *,
+        name: str | None = None,
+        working_dir: str | None = None,
+        **more: object,
+    ) -> Entry:
+        """Announce an agent. It is listed for as long as this process lives, or until `unregister`."""
+        _check_status(status)
+        self._make_dir()
+        self._take_lock(agent_id)
+        entry: Entry = {
+            "agent_id": agent_id,
+            "name": name or agent_type,
+            "agent_type": agent_type,
+            "port": port,
+            "status": status,
+            "pid": os.getpid(),
+            "working_dir": working_dir or os.getcwd(),
+            "endpoint": f"http://localhost:{port}",
+            "started_at": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+            **more,
+        }
+        self._write(agent_id, entry)
+        return entry
+
+    def unregister(self, agent_id: str) -> None:
+        _unlink(self._json(agent_id))
+        fd = self._locks.pop(agent_id, None)
+        if fd is not None:
+            _unlink(self._lock(agent_id))
+            os.close(fd)
+
+    def update_status(self, agent_id: str, status: str) -> bool:
+        """Change the status of a live agent; False when there is no such agent."""
+        _check_status(status)
+        entry = self._read(agent_id)
+        if entry is None or not self.is_alive(agent_id):
+            return False
+        if entry.get("status") != status:
+            self._write(agent_id, {**entry, "status": status})
+        return True
+
+    # --- reading ------------------------------------------------------------------------------------------
+
+    def list_agents(self) -> dict[str, Entry]:
+        """The live agents by id, oldest first. What the dead left behind is cleared away on the occasion."""
+        live, dead = self._sort_out()
+        if dead:
+            try:
+                with self.mutex():
+                    self._clear_away(dead)
+            except (OSError, SynapseError):
+                pass  # a directory that can only be read still lists right
+        return live
+
+    def list_agents_unlocked(self) -> dict[str, Entry]:
+        """The same for whoever holds `mutex` already."""
+        live, dead = self._sort_out()
+        self._clear_away(dead)
+        return live
+
+    def _sort_out(self) -> tuple[dict[str, Entry], list[str]]:
+        try:
+            names = os.listdir(self.registry_dir)
+        except FileNotFoundError:
+            return {}, []
+        except OSError as error:
+            raise SynapseError(f"cannot read {self.registry_dir}: {error.strerror}.") from error
+        live, dead = [], []
+        for name in names:
+            if name.endswith(".json"):
+                agent_id = name[:-5]
+                if not self.is_alive(agent_id):
+                    dead.append(agent_id)
+                elif (entry := self._read(agent_id)) is not None:
+                    live.append(entry)
+        live.sort(key=lambda entry: (str(entry.get("started_at", "")), str(entry["name"])))
+        return {str(entry["agent_id"]): entry for entry in live}, dead
+
+    def resolve(self, target: str, working_dir: str | None = None) -> Entry:
+        """The one agent that `target` means: a name, a type, type-port, or the beginning of an id."""
+        live = list(self.list_agents().values())
+        wanted = target.casefold()
+        here = working_dir or os.getcwd()
+        exact = [e for e in live if str(e["name"]).casefold() == wanted or e["agent_id"] == wanted]
+        if len(exact) == 1 and exact[0]["agent_type"] != exact[0]["name"]:
+            return exact[0]
+        of_type = [e for e in live if str(e["agent_type"]).casefold() == wanted]
+        in_here = [e for e in of_type if e["working_dir"] == here]
+        by_port = [e for e in live if f"{e['agent_type']}-{e['port']}".casefold() == wanted]
+        by_prefix = [e for e in live if len(wanted) >= 4 and str(e["agent_id"]).startswith(wanted)]
+        for candidates in (in_here, exact, of_type, by_port, by_prefix):
+            if len(candidates) == 1:
+                return candidates[0]
+            if candidates:
+                both = [e for e in candidates if e in exact]
+                if len(both) == 1:
+                    return both[0]
+                names = ", ".join(f"{e['name']} ({e['working_dir']})" for e in candidates)
+                raise TargetError(f"{target!r} could be any of {names}: use one of these names.")
+        raise TargetError(_no_such_agent(target, live))
+
+    def stale_files(self) -> list[str]:
+        """What dead agents left in the directory and `list_agents` would clear away."""
+        try:
+            names = sorted(os.listdir(self.registry_dir))
+        except OSError:
+            return []
+        return [
+            os.path.join(self.registry_dir, name)
+            for name in names
+            if name != ".mutex" and not self.is_alive(name.split(".")[0])
+        ]
+
+    # --- files --------------------------------------------------------------------------------------------
+
+    def _json(self, agent_id: str) -> str:
+        return os.path.join(self.registry_dir, f"{agent_id}.json")
+
+    def _lock(self, agent_id: str) -> str:
+        return os.path.join(self.registry_dir, f"{agent_id}.lock")
+
+    def _make_dir(self) -> None:
+        try:
+            paths.private_dir(self.registry_dir)
+        except OSError as error:
+            raise SynapseError(
+                f"cannot create {self.registry_dir} ({error.strerror}): "
+                "make it writable, or set A2A_HOME to a directory that is."
+            ) from error
+
+    def _read(self, agent_id: str) -> Entry | None:
+        try:
+            with open(self._json(agent_id), encoding="utf-8") as file:
+                entry = json.load(file)
+        except (OSError, ValueError):
+            return None
+        needed = ("agent_id", "name", "agent_type", "port", "status", "pid", "working_dir", "endpoint")
+        return entry if isinstance(entry, dict) and all(key in entry for key in needed) else None
+
+    def _write(self, agent_id: str, entry: Entry) -> None:
+        path = self._json(agent_id)
+        temporary = f"{path[:-5]}.{os.getpid()}.tmp"
+        try:
+            fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+            with os.fdopen(fd, "w", encoding="utf-8") as file:
+                json.dump(entry, file, ensure_ascii=False, indent=2)
+            os.replace(temporary, path)
+        except OSError as error:
+            _unlink(temporary)
+            raise SynapseError(f"cannot write {path}: {error.strerror}.") from error
+
+    def _take_lock(self, agent_id: str) -> None:
+        path = self._lock(agent_id)
+        while True:
+            try:
+                fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            except OSError as error:
+                raise SynapseError(
+                    f"cannot write to {self.registry_dir} ({error.strerror}): "
+                    "make it writable, or set A2A_HOME to a directory that is."
+                ) from error
+            try:
+                # A shared lock first: readers hold one for microseconds, only a live agent holds it alone.
+                fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            except BlockingIOError:
+                os.close(fd)
+                raise SynapseError(f"agent {agent_id[:12]} is already running.") from None
+            fcntl.flock(fd, fcntl.LOCK_EX)
+            if _same_file(fd, path):
+                self._locks[agent_id] = fd
+                return
+            os.close(fd)  # cleared away under our hands
+
+    def is_alive(self, agent_id: str) -> bool:
+        path = self._lock(agent_id)
+        while True:
+            try:
+                fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+            except OSError:
+                return False
+            try:
+                fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
+                if _same_file(fd, path):
+                    return False
+            except BlockingIOError:
+                return True
+            finally:
+                os.close(fd)
+
+    def _clear_away(self, agent_ids: Sequence[str]) -> None:
+        for agent_id in agent_ids:
+            if not self.is_alive(agent_id):
+                _unlink(self._json(agent_id))
+                _unlink(self._lock(agent_id))
+
+
+def _check_status(status: str) -> None:
+    if status not in STATUSES:
+        raise ValueError(f"status must be one of {', '.join(STATUSES)}, not {status!r}")
+
+
+def _same_file(fd: int, path: str) -> bool:
+    try:
+        return os.path.samestat(os.fstat(fd), os.stat(path))
+    except OSError:
+        return False
+
+
+def _unlink(path: str) -> None:
+    try:
+        os.unlink(path)
+    except OSError:
+        pass
+
+
+def _no_such_agent(target: str, live: Sequence[Entry]) -> str:
+    if not live:
+        return f"no agent named {target!r} is running: start one with `synapse start {target}`."
+    import difflib
+
+    names = [str(entry["name"]) for entry in live]
+    near = difflib.get_close_matches(target, names, 1)
+    hint = f"did you mean {near[0]!r}?" if near else f"running: {', '.join(names)}."
+    return f"no agent named {target!r} is running; {hint}"

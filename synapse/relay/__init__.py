@@ -1,0 +1,1 @@
+"""The relay process: the PTY and the human's terminal, and nothing that thinks. Standard library only."""

@@ -1,0 +1,70 @@
+"""Attaching a terminal to a background agent, both ends.
+
+The client hands over its terminal as file descriptors and then only waits: the relay drives the real
+terminal, as it does when the agent was started in it. One JSON object a line goes each way.
+
+client to relay   {"op": "attach", "paths": […]} with two descriptors; {"op": "resized"}; {"op": "continued"}
+relay to client   {"event": "attached" | "refused" | "detached" | "stopped" | "exited", …}
+"""
+
+import json
+import os
+import socket
+import struct
+import sys
+
+MESSAGE_LIMIT = 4096
+
+
+def peer_is_us(connection: socket.socket) -> bool:
+    if sys.platform != "linux":
+        return True  # the directory is 0700
+    credentials = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
+    _, uid, _ = struct.unpack("3i", credentials)
+    return bool(uid == os.getuid())
+
+
+class Client:
+    """One connection, seen from the relay."""
+
+    def __init__(self, connection: socket.socket) -> None:
+        connection.setblocking(False)
+        self.connection = connection
+        self.fds: list[int] = []
+        self._buffer = b""
+
+    def receive(self) -> list[dict[str, object]] | None:
+        """Whole messages, or None when the client is gone or talks nonsense."""
+        try:
+            data, fds, _, _ = socket.recv_fds(self.connection, MESSAGE_LIMIT, 2)
+        except BlockingIOError:
+            return []
+        except OSError:
+            return None
+        self.fds += fds
+        for fd in fds:
+            os.set_inheritable(fd, False)
+        self._buffer += data
+        if not data or len(self._buffer) > MESSAGE_LIMIT:
+            return None
+        *lines, self._buffer = self._buffer.split(b"\n")
+        try:
+            messages = [json.loads(line) for line in lines]
+        except ValueError:
+            return None
+        return messages if all(isinstance(m, dict) for m in messages) else None
+
+    def tell(self, event: str, **more: object) -> None:
+        try:
+            self.connection.send(json.dumps({"event": event, **more}).encode() + b"\n")
+        except OSError:
+            pass  # gone: the read side reports it
+
+    def take_fds(self) -> list[int]:
+        fds, self.fds = self.fds, []
+        return fds
+
+    def close(self) -> None:
+        for fd in self.take_fds():
+            os.close(fd)
+        self.connection.close()

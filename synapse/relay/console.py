@@ -1,0 +1,173 @@
+"""A human's terminal: raw mode and back, size, bytes both ways. Knows nothing of the agent."""
+
+import errno
+import os
+import termios
+
+from synapse.relay.pty import get_winsize
+
+Attributes = list[int | list[bytes | int]]  # as termios gives and takes them
+
+
+class Console:
+    def __init__(self, in_fd: int, out_fd: int, paths: tuple[str, str] = ("", "")) -> None:
+        self.in_fd = in_fd
+        self.out_fd = out_fd
+        self.paths = paths  # of the two ends, for whoever must restore the terminal when we are gone
+        self.saved: Attributes = termios.tcgetattr(in_fd)
+        self.raw = _raw(self.saved)
+        self.backlog = bytearray()  # what the terminal has not yet taken
+        self._was_blocking = (os.get_blocking(in_fd), os.get_blocking(out_fd))
+        os.set_blocking(in_fd, False)
+        os.set_blocking(out_fd, False)
+
+    @classmethod
+    def of_this_process(cls) -> "Console":
+        """The terminal on standard input and output.
+
+        Opened afresh where it can be: O_NONBLOCK on fd 0 itself would be shared with the user's shell and
+        stay on after us.
+        """
+        fds, paths = [], []
+        for fd, flags in ((0, os.O_RDONLY), (1, os.O_WRONLY)):
+            try:
+                path = os.ttyname(fd)
+                fds.append(os.open(path, flags | os.O_NOCTTY | os.O_CLOEXEC))
+            except OSError:  # another user's terminal, or one of another mount namespace
+                path = ""
+                fds.append(os.dup(fd))
+            paths.append(path)
+        return cls(fds[0], fds[1], (paths[0], paths[1]))
+
+    def winsize(self) -> bytes:
+        return get_winsize(self.out_fd)
+
+    def enter_raw(self) -> None:
+        termios.tcsetattr(self.in_fd, termios.TCSANOW, self.raw)  # nothing typed ahead is flushed
+
+    def restore(self) -> None:
+        try:
+            termios.tcsetattr(self.in_fd, termios.TCSADRAIN, self.saved)
+        except termios.error:
+            pass  # the terminal is gone
+
+    def in_foreground(self) -> bool:
+        try:
+            return os.tcgetpgrp(self.in_fd) == os.getpgrp()
+        except OSError:
+            return True  # not our controlling terminal: nobody stops us from using it
+
+    def read(self) -> bytes | None:
+        """What the human typed: None if nothing now, b"" if the terminal is gone."""
+        try:
+            return os.read(self.in_fd, 65536)
+        except BlockingIOError:
+            return None
+        except OSError as error:
+            if error.errno == errno.EIO:
+                return b""
+            raise
+
+    def write(self, data: bytes) -> None:
+        if not self.backlog:
+            try:
+                data = data[os.write(self.out_fd, data) :]
+            except BlockingIOError:
+                pass
+            except OSError:
+                return  # gone: the read side reports it
+        self.backlog += data
+
+    def flush(self) -> None:
+        while self.backlog:
+            try:
+                del self.backlog[: os.write(self.out_fd, self.backlog)]
+            except BlockingIOError:
+                return
+            except OSError:
+                self.backlog.clear()
+
+    def drain(self) -> None:
+        """Write what is left, however slow the terminal, but not for ever for one that is gone."""
+        import select
+
+        while self.backlog:
+            _, writable, _ = select.select([], [self.out_fd], [], 5.0)
+            if not writable:
+                return
+            self.flush()
+
+    def close(self) -> None:
+        for fd, blocking in zip((self.in_fd, self.out_fd), self._was_blocking, strict=True):
+            try:
+                os.set_blocking(fd, blocking)  # the description may be shared: attached, or not reopened
+                os.close(fd)
+            except OSError:
+                pass
+
+    def describe(self) -> dict[str, object]:
+        """What `restore_terminal` needs, as JSON can carry it."""
+
+        def plain(attributes: Attributes) -> list[object]:
+            control = attributes[6]
+            assert isinstance(control, list)
+            return [*attributes[:6], [c[0] if isinstance(c, bytes) else -1 - c for c in control]]
+
+        return {"paths": list(self.paths), "saved": plain(self.saved), "raw": plain(self.raw)}
+
+
+def restore_terminal(description: dict[str, object], undo: bytes) -> None:
+    """From another process, when the relay was killed: modes off, termios back.
+
+    Only where the terminal is still as the relay left it; a shell that has taken it back knows better.
+    """
+    paths, saved, raw = description["paths"], description["saved"], description["raw"]
+    assert isinstance(paths, list) and isinstance(saved, list) and isinstance(raw, list)
+    if not all(paths):
+        return
+    try:
+        fd = os.open(paths[0], os.O_RDWR | os.O_NOCTTY | os.O_NONBLOCK)
+    except OSError:
+        return
+    try:
+        if _comparable(termios.tcgetattr(fd)) == _comparable(_rebuilt(raw)):
+            termios.tcsetattr(fd, termios.TCSANOW, _rebuilt(saved))
+        if undo:
+            os.write(fd, undo)
+    except (OSError, termios.error):
+        pass
+    finally:
+        os.close(fd)
+
+
+def _raw(attributes: Attributes) -> Attributes:
+    iflag, oflag, cflag, lflag, ispeed, ospeed, control = attributes
+    assert isinstance(iflag, int) and isinstance(oflag, int)
+    assert isinstance(cflag, int) and isinstance(lflag, int) and isinstance(control, list)
+    iflag &= ~(
+        termios.IGNBRK
+        | termios.BRKINT
+        | termios.PARMRK
+        | termios.ISTRIP
+        | termios.INLCR
+        | termios.IGNCR
+        | termios.ICRNL
+        | termios.IXON
+    )
+    oflag &= ~termios.OPOST
+    lflag &= ~(termios.ECHO | termios.ECHONL | termios.ICANON | termios.ISIG | termios.IEXTEN)
+    cflag = cflag & ~(termios.CSIZE | termios.PARENB) | termios.CS8
+    control = list(control)
+    control[termios.VMIN], control[termios.VTIME] = 1, 0
+    return [iflag, oflag, cflag, lflag, ispeed, ospeed, control]
+
+
+def _rebuilt(plain: list[object]) -> Attributes:
+    control = plain[6]
+    assert isinstance(control, list)
+    return [*plain[:6], [bytes([c]) if c >= 0 else -1 - c for c in control]]  # type: ignore[list-item]
+
+
+def _comparable(attributes: Attributes) -> tuple[object, ...]:
+    """The flags alone: control characters come back as bytes or numbers depending on the mode."""
+    return tuple(attributes[:4])

@@ -1,0 +1,179 @@
+"""The relay's end of the host: start it, feed it, and replace it when it dies, hangs or cannot follow."""
+
+import os
+import signal
+import socket
+import sys
+import time
+from collections import deque
+from collections.abc import Callable
+
+from synapse.relay import wire
+
+SPOOL_LIMIT = 64 * 1024 * 1024  # a host this far behind will not catch up
+RECENT_LIMIT = 128 * 1024  # of output, for a host that comes later
+PING_EVERY = 5.0
+PINGS_UNANSWERED = 4
+
+
+class HostLink:
+    def __init__(
+        self,
+        inherited: list[int],
+        hello: Callable[[], dict[str, object]],
+        log: Callable[[str], None],
+        log_path: str,
+    ) -> None:
+        self._inherited = inherited
+        self._hello = hello
+        self._log = log
+        self._log_path = log_path
+        self._recent: deque[bytes] = deque()
+        self._recent_size = 0
+        self._spool = bytearray()
+        self._unanswered = 0
+        self._starts: list[float] = []
+        self._unpacker = wire.Unpacker()
+        self.socket: socket.socket | None = None
+        self.pid = 0
+        self.ready = False
+
+    def start(self) -> None:
+        """Start a host; it is given the same listening sockets as the one before."""
+        ours, theirs = socket.socketpair()
+        ours.setblocking(False)
+        for fd in (theirs.fileno(), *self._inherited):
+            os.set_inheritable(fd, True)
+        argv = [sys.executable, "-P", "-m", "synapse.host", str(theirs.fileno()), *map(str, self._inherited)]
+        log_flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND
+        try:
+            self.pid = os.posix_spawn(
+                sys.executable,
+                argv,
+                os.environ,
+                file_actions=[
+                    (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
+                    (os.POSIX_SPAWN_OPEN, 1, self._log_path, log_flags, 0o600),
+                    (os.POSIX_SPAWN_DUP2, 1, 2),
+                ],
+            )
+        finally:
+            theirs.close()
+            for fd in self._inherited:
+                os.set_inheritable(fd, False)
+        self._starts.append(time.monotonic())
+        self.socket = ours
+        self._unpacker = wire.Unpacker()
+        self._unanswered = 0
+        self._spool = bytearray(wire.pack_json(wire.HELLO, self._hello()))
+        if self.generation > 1:  # what was written before it came; the first host is there from the start
+            self._spool += wire.pack(wire.OUTPUT, self.recent())
+
+    @property
+    def generation(self) -> int:
+        return len(self._starts)
+
+    def restart_delay(self) -> float:
+        """How long to wait before the next start: nothing at first, longer for one that keeps dying."""
+        now = time.monotonic()
+        lately = sum(1 for start in self._starts if now - start < 60)
+        return 0.0 if lately <= 2 else min(2.0 ** (lately - 3), 30.0)
+
+    def output(self, data: bytes) -> None:
+        self._recent.append(data)
+        self._recent_size += len(data)
+        while self._recent_size > RECENT_LIMIT and len(self._recent) > 1:
+            self._recent_size -= len(self._recent.popleft())
+        if self.socket is not None:
+            self.send(wire.pack(wire.OUTPUT, data))
+
+    def recent(self) -> bytes:
+        """The last of the agent's output."""
+        return b"".join(self._recent)
+
+    def send(self, frame: bytes) -> None:
+        if self.socket is None:
+            return
+        if not self._spool:
+            try:
+                frame = frame[self.socket.send(frame) :]
+            except BlockingIOError:
+                pass
+            except OSError:
+                return  # its end is closed: the read side reports it
+        self._spool += frame
+
+    def flush(self) -> None:
+        while self._spool and self.socket is not None:
+            try:
+                with memoryview(self._spool) as view:
+                    sent = self.socket.send(view[: 1 << 20])
+            except BlockingIOError:
+                return
+            except OSError:
+                self._spool.clear()
+                return
+            del self._spool[:sent]
+
+    @property
+    def behind(self) -> int:
+        return len(self._spool)
+
+    def receive(self) -> list[tuple[int, bytes]] | None:
+        """Frames from the host, or None when it is gone."""
+        assert self.socket is not None
+        try:
+            data = self.socket.recv(1 << 18)
+        except BlockingIOError:
+            return []
+        except OSError:
+            data = b""
+        if not data:
+            return None
+        frames = list(self._unpacker.feed(data))
+        self._unanswered = 0
+        return frames
+
+    def ping(self) -> bool:
+        """Ask for a sign of life; False when the last few brought none."""
+        if self.socket is None:
+            return True
+        if self._unanswered >= PINGS_UNANSWERED:
+            return False
+        self._unanswered += 1
+        self.send(wire.pack(wire.PING))
+        return True
+
+    def drop(self, why: str) -> None:
+        """Done with this host, dead or not."""
+        if self.socket is not None:
+            self._log(f"host {self.pid} replaced: {why}")
+            self.socket.close()
+            self.socket = None
+        self._spool = bytearray()
+        self.ready = False
+        if self.pid:
+            try:
+                os.kill(self.pid, signal.SIGKILL)
+                os.waitpid(self.pid, 0)
+            except OSError:
+                pass
+            self.pid = 0
+
+    def close(self, patience: float) -> None:
+        """The end. The host writes down what it has by itself; wait for it at most `patience` seconds."""
+        if self.socket is not None:
+            self.socket.settimeout(0.5)
+            try:
+                self.socket.sendall(self._spool)
+            except OSError:
+                pass  # a host that does not read will find the end of the stream
+            self.socket.close()
+            self.socket = None
+        deadline = time.monotonic() + patience
+        while self.pid and time.monotonic() < deadline:
+            done, _ = os.waitpid(self.pid, os.WNOHANG)
+            if done:
+                self.pid = 0
+            else:
+                time.sleep(0.005)

@@ -1,0 +1,187 @@
+"""The agent's pseudo-terminal: spawn, read, write, resize, signal, wait. Knows nothing of agents."""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+import signal
+import struct
+import sys
+import termios
+from collections.abc import Mapping, Sequence
+
+from synapse import processes
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+_WINSIZE = struct.Struct("HHHH")  # rows, columns, and the two in pixels
+_PR_SET_PDEATHSIG = 1
+_READS_AT_ONCE = 16  # Linux gives at most 4 KB a read
+
+
+def get_winsize(fd: int) -> bytes:
+    """The kernel's own struct winsize of a terminal."""
+    return fcntl.ioctl(fd, termios.TIOCGWINSZ, bytes(_WINSIZE.size))
+
+
+def make_winsize(cols: int, rows: int) -> bytes:
+    return _WINSIZE.pack(rows, cols, 0, 0)
+
+
+def split_winsize(winsize: bytes) -> tuple[int, int]:
+    rows, cols, _, _ = _WINSIZE.unpack(winsize)
+    return cols, rows
+
+
+class Pty:
+    def __init__(self, pid: int, master: int, winsize: bytes) -> None:
+        self.pid = pid
+        self.master = master
+        self.winsize = winsize
+        self.backlog = bytearray()  # what the agent has not yet taken
+        os.set_blocking(master, False)
+
+    @classmethod
+    def spawn(
+        cls,
+        argv: Sequence[str],
+        env: Mapping[str, str],
+        winsize: bytes,
+        attributes: list[Any] | None = None,
+    ) -> Pty:
+        """Start `argv` as the leader of its own session on a new terminal. OSError if it cannot."""
+        master, slave = os.openpty()
+        fcntl.ioctl(slave, termios.TIOCSWINSZ, winsize)
+        if attributes is not None:
+            termios.tcsetattr(slave, termios.TCSANOW, attributes)
+        else:
+            _set_utf8(slave)
+        failed_read, failed_write = os.pipe()  # close-on-exec: it closes without a word when exec succeeds
+        pid = os.fork()
+        if pid == 0:
+            _become(argv, env, slave, failed_write)
+        os.close(slave)
+        os.close(failed_write)
+        with os.fdopen(failed_read, "rb") as pipe:
+            failure = pipe.read()
+        if failure:
+            os.close(master)
+            os.waitpid(pid, 0)
+            number = int(failure)
+            raise OSError(number, os.strerror(number), argv[0])
+        return cls(pid, master, winsize)
+
+    def read(self) -> bytes | None:
+        """What the agent has written: None if there is nothing now, b"" if there will be nothing more."""
+        chunks: list[bytes] = []
+        for _ in range(_READS_AT_ONCE):
+            try:
+                data = os.read(self.master, 65536)
+            except BlockingIOError:
+                break
+            except OSError as error:
+                if error.errno != errno.EIO:
+                    raise
+                data = b""
+            if not data:
+                if not chunks:
+                    return b""
+                break
+            chunks.append(data)
+            if len(data) < 1024:
+                break  # most likely all there is: asking again would cost a system call for every keystroke
+        return b"".join(chunks) if chunks else None
+
+    def write(self, data: bytes) -> None:
+        """Hand `data` to the agent, now or when it takes it."""
+        if data:
+            self.backlog += data
+        self.flush()
+
+    def flush(self) -> None:
+        while self.backlog:
+            try:
+                written = os.write(self.master, self.backlog)
+            except BlockingIOError:
+                return
+            except OSError as error:
+                if error.errno != errno.EIO:
+                    raise
+                self.backlog.clear()  # nobody is left to read it
+                return
+            del self.backlog[:written]
+
+    def resize(self, winsize: bytes) -> None:
+        self.winsize = winsize
+        fcntl.ioctl(self.master, termios.TIOCSWINSZ, winsize)
+
+    def nudge(self) -> None:
+        """Make the agent repaint: a size of one row less, for a moment."""
+        cols, rows = split_winsize(self.winsize)
+        fcntl.ioctl(self.master, termios.TIOCSWINSZ, make_winsize(cols, max(rows - 1, 1)))
+        fcntl.ioctl(self.master, termios.TIOCSWINSZ, self.winsize)
+
+    def signal(self, number: int) -> None:
+        processes.signal_all([self.pid], number)
+
+    def signal_session(self, *numbers: int) -> None:
+        processes.signal_all(processes.session_members(self.pid), *numbers)
+
+    def foreground_group(self) -> int:
+        """The process group that Ctrl-C would reach."""
+        try:
+            return os.tcgetpgrp(self.master)
+        except OSError:
+            return self.pid
+
+    def exited(self) -> bool:
+        """Whether the agent has ended; it stays a zombie, so that its pid remains its own until `reap`."""
+        return os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
+
+    def stopped(self) -> bool:
+        """Whether the agent has stopped itself since the last call."""
+        try:
+            return os.waitid(os.P_PID, self.pid, os.WSTOPPED | os.WNOHANG) is not None
+        except ChildProcessError:
+            return False  # a zombie will never stop
+
+    def reap(self) -> int:
+        """End what is left of the session; the exit status as a shell would give it."""
+        processes.end_session(self.pid)
+        _, status = os.waitpid(self.pid, 0)
+        code = os.waitstatus_to_exitcode(status)
+        return 128 - code if code < 0 else code
+
+
+def _become(argv: Sequence[str], env: Mapping[str, str], slave: int, failed: int) -> None:
+    """In the new process: take the terminal, undo what Python changed, become the agent."""
+    try:
+        os.login_tty(slave)
+        _die_with_parent()
+        for number in (signal.SIGPIPE, signal.SIGXFSZ):
+            signal.signal(number, signal.SIG_DFL)
+        signal.pthread_sigmask(signal.SIG_SETMASK, [])
+        os.execvpe(argv[0], list(argv), dict(env))
+    except OSError as error:
+        os.write(failed, str(error.errno or errno.ENOEXEC).encode())
+    finally:
+        os._exit(127)
+
+
+def _die_with_parent() -> None:
+    """Even an agent that ignores the hangup ends with the relay, however that ended (Linux only)."""
+    if sys.platform == "linux":
+        import ctypes  # 3 ms, spent in the child where nobody waits for the relay
+
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+def _set_utf8(fd: int) -> None:
+    """Let the kernel's own line editing erase a whole character, as terminals set it."""
+    if sys.platform == "linux":
+        attributes = termios.tcgetattr(fd)
+        attributes[0] |= 0o40000  # IUTF8, which Python has no name for
+        termios.tcsetattr(fd, termios.TCSANOW, attributes)

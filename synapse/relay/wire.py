@@ -1,0 +1,65 @@
+"""The frames between relay and host: one byte of kind, four of length, then the payload."""
+
+import json
+import struct
+from collections.abc import Iterator
+
+_HEADER = struct.Struct("!BI")
+
+# relay to host
+HELLO = 1  # JSON: who the agent is, and what a host that outlives the relay must know
+OUTPUT = 2  # what the agent wrote
+RESIZE = 3  # columns and rows, two unsigned shorts
+CONSOLE = 4  # JSON: the human's terminal that is there now, or null
+SNAPSHOT_WANTED = 5  # the state at this very place in the stream
+EXIT = 6  # JSON: the agent's exit status
+PING = 7
+
+# host to relay
+READY = 20  # the server answers
+TYPE = 21  # bytes for the agent's terminal
+SNAPSHOT = 22  # bytes that redraw the screen
+PONG = 23
+STOP = 24  # end the agent
+
+_SIZE = struct.Struct("!HH")
+
+
+def pack(kind: int, payload: bytes = b"") -> bytes:
+    return _HEADER.pack(kind, len(payload)) + payload
+
+
+def pack_json(kind: int, value: object) -> bytes:
+    return pack(kind, json.dumps(value).encode())
+
+
+def pack_size(cols: int, rows: int) -> bytes:
+    return pack(RESIZE, _SIZE.pack(cols, rows))
+
+
+def unpack_size(payload: bytes) -> tuple[int, int]:
+    cols, rows = _SIZE.unpack(payload)
+    return cols, rows
+
+
+class Unpacker:
+    """Bytes in, in any pieces; whole frames out."""
+
+    def __init__(self) -> None:
+        self._buffer = bytearray()
+
+    def feed(self, data: bytes) -> Iterator[tuple[int, bytes]]:
+        self._buffer += data
+        start = 0
+        view = memoryview(self._buffer)
+        frames = []
+        while len(view) - start >= _HEADER.size:
+            kind, length = _HEADER.unpack_from(view, start)
+            end = start + _HEADER.size + length
+            if end > len(view):
+                break
+            frames.append((kind, bytes(view[start + _HEADER.size : end])))
+            start = end
+        view.release()
+        del self._buffer[:start]
+        return iter(frames)

@@ -1,0 +1,333 @@
+"""What a YAML file may say: small kinds that check a value, convert it, and name what is wrong.
+
+A problem is one sentence that starts with the dotted field. `validate` puts the file in front of each and
+raises them together, so a person fixes a file in one go. Nothing here is imported that the relay does not
+load anyway: it starts through this module.
+"""
+
+from __future__ import annotations
+
+import re
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from typing import Any
+
+    from synapse.errors import SynapseError
+
+NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]*")
+TRUE_WORDS = frozenset(("true", "on", "yes", "1"))
+FALSE_WORDS = frozenset(("false", "off", "no", "0"))
+# Where one of these stands in a set, Python warns on stderr, which is the human's terminal.
+AMBIGUOUS_IN_A_SET = ("[[", "--", "&&", "~~", "||")
+
+
+def nearest(word: str, allowed: Iterable[str]) -> str:
+    """` (did you mean X?)`, or the empty string."""
+    import difflib
+
+    close = difflib.get_close_matches(word, list(allowed), n=1)
+    return f" (did you mean {close[0]}?)" if close else ""
+
+
+def shown(value: object) -> str:
+    if value is None:
+        return "empty"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, dict):
+        return "a mapping"
+    if isinstance(value, list):
+        return "a list"
+    text = repr(value)
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+class Kind:
+    """`expected` completes "X must be …"; `take` returns the converted value or raises ValueError."""
+
+    __slots__ = ()
+    expected = "a value"
+
+    def take(self, value: object) -> Any:
+        raise NotImplementedError
+
+    def check(self, value: object, at: str, problems: list[str]) -> Any:
+        try:
+            return self.take(value)
+        except ValueError as error:
+            why = str(error)
+        problems.append(f"{at} {why}" if why else f"{at} must be {self.expected}, not {shown(value)}")
+        return None
+
+    def read(self, text: str) -> object:
+        """An environment variable's text as YAML would have given it."""
+        return text
+
+
+class Text(Kind):
+    __slots__ = ("empty",)
+    expected = "text"
+
+    def __init__(self, empty: bool = True) -> None:
+        self.empty = empty
+
+    def take(self, value: object) -> str:
+        if not isinstance(value, str):
+            if isinstance(value, (int, float)):
+                raise ValueError(f"must be text, not {shown(value)}: put it in quotes")
+            raise ValueError
+        if not value and not self.empty:
+            raise ValueError("must not be empty")
+        if "\0" in value or any("\ud800" <= character <= "\udfff" for character in value):
+            raise ValueError("must not contain NUL or half a surrogate pair")
+        return value
+
+
+class Boolean(Kind):
+    __slots__ = ()
+    expected = "true or false"
+
+    def take(self, value: object) -> bool:
+        if not isinstance(value, bool):
+            raise ValueError
+        return value
+
+    def read(self, text: str) -> object:
+        word = text.strip().lower()
+        return word in TRUE_WORDS if word in TRUE_WORDS | FALSE_WORDS else text
+
+
+class Number(Kind):
+    __slots__ = ("expected", "high", "low")
+    expected: str
+    noun = "a number"
+    types: tuple[type, ...] = (int, float)
+
+    def __init__(self, low: float, high: float) -> None:
+        self.low, self.high = low, high
+        self.expected = f"{self.noun} from {low} to {high}"
+
+    def take(self, value: object) -> Any:
+        # NaN fails the comparison too.
+        if isinstance(value, bool) or not isinstance(value, self.types) or not self.low <= value <= self.high:  # type: ignore[operator]
+            raise ValueError
+        return value
+
+    def read(self, text: str) -> object:
+        try:
+            return int(text)
+        except ValueError:
+            pass
+        try:
+            return float(text)
+        except ValueError:
+            return text
+
+
+class Integer(Number):
+    __slots__ = ()
+    noun = "a whole number"
+    types = (int,)
+
+
+class Choice(Kind):
+    __slots__ = ("expected", "words")
+    expected: str
+
+    def __init__(self, *words: str) -> None:
+        self.words = words
+        self.expected = "one of " + ", ".join(words)
+
+    def take(self, value: object) -> str:
+        if isinstance(value, bool):  # YAML reads a bare `off` as false
+            value = "on" if value else "off"
+        word = value.lower() if isinstance(value, str) else ""
+        if word not in self.words:
+            raise ValueError
+        return word
+
+
+class Regex(Kind):
+    """A pattern that compiles, kept as text. `names` are words with a meaning of their own."""
+
+    __slots__ = ("groups", "names")
+    expected = "a regular expression"
+
+    def __init__(self, names: Iterable[str] = (), groups: int = 0) -> None:
+        self.names = frozenset(names)
+        self.groups = groups
+
+    def take(self, value: object) -> str:
+        pattern = Text(empty=False).take(value)
+        if pattern in self.names:
+            return pattern
+        if self.names and "_" in pattern and re.fullmatch("[A-Z0-9_]+", pattern):
+            raise ValueError(
+                f"names a terminal mode that is not known: {pattern}{nearest(pattern, self.names)}"
+            )
+        try:
+            groups = compiled(pattern).groups
+        except (re.error, OverflowError, RecursionError, Warning) as error:
+            raise ValueError(f"is not a valid regular expression: {error}") from None
+        if groups < self.groups:
+            raise ValueError(f"must have {self.groups} groups in parentheses, and has {groups}")
+        return pattern
+
+
+def compiled(pattern: str) -> re.Pattern[str]:
+    if not any(pair in pattern for pair in AMBIGUOUS_IN_A_SET):
+        return re.compile(pattern)
+    import warnings
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        return re.compile(pattern)
+
+
+class Ports(Kind):
+    """`8100-8109` or `8100`, as (first, last)."""
+
+    __slots__ = ()
+    expected = "a port or a range of ports such as 8100-8109, from 1 to 65535"
+
+    def take(self, value: object) -> tuple[int, int]:
+        if isinstance(value, bool) or not isinstance(value, (int, str)):
+            raise ValueError
+        match = re.fullmatch(r"\s*([0-9]{1,5})\s*(?:-\s*([0-9]{1,5})\s*)?", str(value))
+        if not match:
+            raise ValueError
+        first, last = int(match[1]), int(match[2] or match[1])
+        if not 1 <= first <= last <= 65535:
+            raise ValueError
+        return first, last
+
+
+class Words(Kind):
+    """A command: a list of words, or one text that is split as a shell would."""
+
+    __slots__ = ()
+    expected = "a command: text, or a list of text"
+
+    def take(self, value: object) -> list[str]:
+        if isinstance(value, str):
+            import shlex
+
+            try:
+                value = shlex.split(value)
+            except ValueError as error:
+                raise ValueError(f"cannot be split into words: {error}") from None
+        elif not isinstance(value, list):
+            raise ValueError
+        words = [Text().take(word) for word in value]
+        if not words or not words[0]:
+            raise ValueError("must not be empty")
+        return words
+
+
+class Keys(Kind):
+    """Key names as `synapse keys` takes them, one or a list; or one of `words`, which stays as it is."""
+
+    __slots__ = ("expected", "words")
+    expected: str
+
+    def __init__(self, *words: str) -> None:
+        self.words = words
+        self.expected = (
+            "".join(f"`{word}`, or " for word in words) + "a list of key names such as [Escape, C-u]"
+        )
+
+    def take(self, value: object) -> list[str] | str:
+        from synapse import keys
+
+        if isinstance(value, str):
+            if value in self.words:
+                return value
+            value = [value]
+        if not isinstance(value, list) or not value:
+            raise ValueError
+        for name in value:
+            if not isinstance(name, str):
+                raise ValueError(f"must be {self.expected}, and {shown(name)} is not text: put it in quotes")
+            if keys.parse_key(name) is None:
+                raise ValueError(f"must be {self.expected}; {name!r} is no key{nearest(name, keys.NAMES)}")
+        return list(value)
+
+
+class ListOf(Kind):
+    __slots__ = ("kind",)
+    expected = "a list"
+
+    def __init__(self, kind: Kind) -> None:
+        self.kind = kind
+
+    def check(self, value: object, at: str, problems: list[str]) -> Any:
+        if not isinstance(value, list):
+            problems.append(f"{at} must be a list, not {shown(value)}")
+            return None
+        return [self.kind.check(item, f"{at}[{index}]", problems) for index, item in enumerate(value)]
+
+
+class MappingOf(Kind):
+    """Any keys that match `key`, each with a value of `kind`, or none where `null` allows it."""
+
+    __slots__ = ("key", "key_rule", "kind", "null")
+    expected = "a mapping"
+
+    def __init__(self, kind: Kind, key: re.Pattern[str], key_rule: str, null: bool = False) -> None:
+        self.kind, self.key, self.key_rule, self.null = kind, key, key_rule, null
+
+    def check(self, value: object, at: str, problems: list[str]) -> Any:
+        if not isinstance(value, dict):
+            problems.append(f"{at} must be a mapping, not {shown(value)}")
+            return None
+        result: dict[str, Any] = {}
+        for key, item in value.items():
+            if not self.key.fullmatch(key):
+                problems.append(f"{at} has the key {key!r}, and a key here must be {self.key_rule}")
+            elif item is None and self.null:
+                result[key] = None
+            else:
+                result[key] = self.kind.check(item, f"{at}.{key}", problems)
+        return result
+
+
+class Section(Kind):
+    """Named fields. An empty one (null) stays None: the reader puts its default there."""
+
+    __slots__ = ("fields", "required")
+    expected = "a mapping of fields"
+
+    def __init__(self, fields: dict[str, Kind], required: Iterable[str] = ()) -> None:
+        self.fields = fields
+        self.required = tuple(required)
+
+    def check(self, value: object, at: str, problems: list[str]) -> Any:
+        if value is None:
+            value = {}
+        if not isinstance(value, dict):
+            problems.append(f"{at or 'the file'} must be {self.expected}, not {shown(value)}")
+            return None
+        prefix = f"{at}." if at else ""
+        result = {}
+        for key, item in value.items():
+            kind = self.fields.get(key)
+            if kind is None:
+                hint = nearest(key, self.fields) or f" (allowed: {', '.join(self.fields)})"
+                problems.append(f"{prefix}{key} is not a known field{hint}")
+            else:
+                result[key] = None if item is None else kind.check(item, prefix + key, problems)
+        for key in self.required:
+            if value.get(key) is None:
+                problems.append(f"{prefix}{key} is missing: it must be {self.fields[key].expected}")
+        return result
+
+
+def validate(section: Section, data: object, source: str, error: type[SynapseError]) -> dict[str, Any]:
+    problems: list[str] = []
+    values = section.check(data, "", problems)
+    if problems:
+        raise error("\n".join(f"{source}: {problem}" for problem in problems))
+    assert isinstance(values, dict)
+    return values

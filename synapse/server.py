@@ -1,0 +1,150 @@
+"""The HTTP server of one agent: what everybody may ask, and what only our own commands may."""
+
+import asyncio
+import base64
+import binascii
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import uvicorn
+from fastapi import FastAPI, HTTPException
+from pydantic import BaseModel, Field
+
+from synapse import __version__, keys
+from synapse.controller import TerminalController
+from synapse.registry import Entry
+
+
+class Status(BaseModel):
+    status: str = Field(examples=["READY"])
+    context: str = Field(description="the last 2000 characters of rendered text")
+    agent_id: str
+    name: str
+    agent_type: str
+    title: str = Field(description="the window title that the agent has set")
+
+
+class Keys(BaseModel):
+    keys: list[str] = Field(description="key names as tmux has them, or text", max_length=10_000)
+
+
+class Raw(BaseModel):
+    data: str = Field(description="base64 of the bytes to type")
+
+
+class Typed(BaseModel):
+    bytes: int
+
+
+class ScreenModel(BaseModel):
+    text: str
+    ansi: str
+    cols: int
+    rows: int
+    cursor: tuple[int, int]
+    cursor_visible: bool
+    title: str
+    alternate_screen: bool
+    status: str
+
+
+class Contents(BaseModel):
+    lines: list[str]
+
+
+def public_app(controller: TerminalController, entry: Entry) -> FastAPI:
+    """What the TCP port serves."""
+    app = FastAPI(title=f"Synapse: {entry['name']}", version=__version__, docs_url=None, redoc_url=None)
+
+    @app.get("/status")
+    async def status() -> Status:
+        return Status(
+            status=controller.status,
+            context=controller.get_context(),
+            agent_id=str(entry["agent_id"]),
+            name=str(entry["name"]),
+            agent_type=str(entry["agent_type"]),
+            title=controller.screen.title,
+        )
+
+    return app
+
+
+def private_app(controller: TerminalController, entry: Entry) -> FastAPI:
+    """What the Unix socket serves besides: the terminal itself."""
+    app = public_app(controller, entry)
+
+    @app.get("/terminal/screen")
+    async def screen() -> ScreenModel:
+        model = controller.screen
+        cols, rows = model.size
+        return ScreenModel(
+            text=model.text(),
+            ansi=model.ansi(),
+            cols=cols,
+            rows=rows,
+            cursor=model.cursor,
+            cursor_visible=model.cursor_visible,
+            title=model.title,
+            alternate_screen=model.alternate_screen,
+            status=controller.status,
+        )
+
+    @app.get("/terminal/contents")
+    async def contents() -> Contents:
+        return Contents(lines=controller.screen.contents().split("\n"))
+
+    @app.post("/terminal/keys")
+    async def type_keys(request: Keys) -> Typed:
+        data = keys.encode(request.keys, application_cursor=controller.screen.mode(1))
+        controller.type_keys(data)
+        return Typed(bytes=len(data))
+
+    @app.post("/terminal/raw")
+    async def type_raw(request: Raw) -> Typed:
+        try:
+            data = base64.b64decode(request.data, validate=True)
+        except binascii.Error as error:
+            raise HTTPException(422, "data is not base64") from error
+        controller.type_keys(data)
+        return Typed(bytes=len(data))
+
+    return app
+
+
+class Door(uvicorn.Server):
+    """One listening socket. Signals and the end are the host's business, and nothing ticks while idle."""
+
+    def __init__(self, app: Any, listener: socket.socket) -> None:
+        super().__init__(
+            uvicorn.Config(
+                app,
+                loop="none",
+                http="httptools",
+                ws="none",
+                lifespan="off",
+                log_config=None,
+                access_log=False,
+                server_header=False,
+                date_header=False,
+                timeout_graceful_shutdown=1,
+            )
+        )
+        self._listener = listener
+        self._closing = asyncio.Event()
+
+    async def open(self) -> None:
+        """Serve until `close`."""
+        await self.serve(sockets=[self._listener])
+
+    def close(self) -> None:
+        self._closing.set()
+
+    async def main_loop(self) -> None:
+        await self._closing.wait()
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield

@@ -1,0 +1,1 @@
+"""The agent's screen as a terminal would show it."""

@@ -1,0 +1,112 @@
+"""The screen model on avt, where libghostty-vt cannot be had. Modes and title come from our own tracker."""
+
+import codecs
+import re
+from collections.abc import Callable
+
+from avt._avt import Color, Pen, Vt
+
+from synapse.modes import ModeTracker
+
+_TITLE = re.compile(r"\x1b\][02];([^\x07\x1b]*)(?:\x07|\x1b\\)")
+_UNFINISHED = re.compile(r"\x1b(?:\](?:[02](?:;[^\x07\x1b]*\x1b?)?)?)?$")
+_QUERY = re.compile(r"\x1b\[(?:(0?c)|(6n)|(5n)|(>c)|(>q)|(\?u))")
+_ANSWERS = ("\x1b[?62;22c", None, "\x1b[0n", "\x1b[>1;0;0c", "\x1bP>|synapse\x1b\\", "\x1b[?0u")
+_SCROLLBACK_LINES = 9_000
+
+
+class AvtScreen:
+    name = "avt"
+
+    def __init__(self, cols: int, rows: int) -> None:
+        self._vt = Vt(max(cols, 1), max(rows, 1), _SCROLLBACK_LINES)
+        self._modes = ModeTracker()
+        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        self._carry = ""
+        self._title = ""
+        self._reply: Callable[[bytes], None] | None = None
+
+    def feed(self, data: bytes) -> None:
+        self._modes.feed(data)
+        text = self._decoder.decode(data)
+        self._vt.feed_str(text)
+        text = self._carry + text
+        for match in _TITLE.finditer(text):
+            self._title = match.group(1)
+        if self._reply is not None:
+            for match in _QUERY.finditer(text):
+                answer = _ANSWERS[(match.lastindex or 1) - 1]
+                if answer is None:
+                    x, y = self.cursor
+                    answer = f"\x1b[{y + 1};{x + 1}R"
+                self._reply(answer.encode())
+        unfinished = _UNFINISHED.search(text, max(len(text) - 1024, 0))
+        self._carry = unfinished.group() if unfinished else ""
+
+    def resize(self, cols: int, rows: int) -> None:
+        self._vt.resize(max(cols, 1), max(rows, 1))
+
+    def on_reply(self, reply: Callable[[bytes], None] | None) -> None:
+        self._reply = reply
+
+    @property
+    def size(self) -> tuple[int, int]:
+        cols, rows = self._vt.size
+        return cols, rows
+
+    @property
+    def cursor(self) -> tuple[int, int]:
+        return self._vt.cursor.col, self._vt.cursor.row
+
+    @property
+    def title(self) -> str:
+        return self._title
+
+    @property
+    def alternate_screen(self) -> bool:
+        return self._modes.alternate_screen
+
+    @property
+    def cursor_visible(self) -> bool:
+        return self._modes.is_set(25)
+
+    def mode(self, number: int) -> bool:
+        return self._modes.is_set(number)
+
+    def text(self) -> str:
+        return "\n".join(line.text.rstrip() for line in self._vt.view()).rstrip("\n")
+
+    def contents(self) -> str:
+        return "\n".join(line.rstrip() for line in self._vt.text()).rstrip("\n")
+
+    def ansi(self) -> str:
+        rows = []
+        for line in self._vt.view():
+            row, last = "", ""
+            for cell in line.cells:
+                if cell.width == 0:
+                    continue
+                pen = _sgr(cell.pen)
+                row += (pen if pen != last else "") + cell.char
+                last = pen
+            rows.append(row.rstrip() + "\x1b[0m")
+        return "\r\n".join(rows)
+
+    def snapshot(self) -> bytes:
+        # avt writes CSI as one C1 character, which not every terminal takes in UTF-8.
+        return self._vt.dump().replace("\x9b", "\x1b[").encode() + self._modes.redo()
+
+
+def _sgr(pen: Pen) -> str:
+    codes = ["0"]
+    for code, name in ((1, "bold"), (2, "faint"), (3, "italic"), (4, "underline"), (5, "blink")):
+        if getattr(pen, name):
+            codes.append(str(code))
+    codes += ["7"] if pen.inverse else []
+    codes += ["9"] if pen.strikethrough else []
+    for base, colour in ((38, pen.foreground), (48, pen.background)):
+        if isinstance(colour, Color.Indexed):
+            codes.append(f"{base};5;{colour[0]}")
+        elif isinstance(colour, Color.RGB):
+            codes.append(f"{base};2;{colour[0]};{colour[1]};{colour[2]}")
+    return f"\x1b[{';'.join(codes)}m"

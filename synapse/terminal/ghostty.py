@@ -1,0 +1,115 @@
+"""The screen model on libghostty-vt."""
+
+from collections.abc import Callable
+from typing import Any
+
+from pyghostty import Terminal
+from pyghostty._ffi import check, ffi, lib
+from pyghostty.core import init_sized, read_buf
+
+from synapse.terminal.screen import SCROLLBACK_BYTES
+
+_FOREGROUND, _BACKGROUND = (0xD0, 0xD0, 0xD0), (0x10, 0x10, 0x10)  # what OSC 10 and 11 are answered
+
+
+class GhosttyScreen:
+    name = "ghostty"
+
+    def __init__(self, cols: int, rows: int) -> None:
+        self._terminal = Terminal(
+            max(cols, 1), max(rows, 1), scrollback=10_000_000, fg=_FOREGROUND, bg=_BACKGROUND
+        )
+        # The byte limit is the one that counts: its default of 10 KB keeps some 600 lines.
+        option = lib.GHOSTTY_TERMINAL_OPT_SCROLLBACK_MAX_BYTES
+        self._set(option, ffi.new("size_t*", SCROLLBACK_BYTES))
+
+    def _set(self, option: int, value: Any) -> None:
+        check(lib.ghostty_terminal_set(self._terminal._t[0], option, value), "terminal_set")
+
+    def feed(self, data: bytes) -> None:
+        if b"\x7f" in data:  # ghostty would print DEL, every terminal ignores it
+            data = data.replace(b"\x7f", b"")
+        self._terminal.feed(data)
+
+    def resize(self, cols: int, rows: int) -> None:
+        self._terminal.resize(max(cols, 1), max(rows, 1))
+
+    def on_reply(self, reply: Callable[[bytes], None] | None) -> None:
+        self._terminal.on_reply(reply)
+
+    @property
+    def size(self) -> tuple[int, int]:
+        cols, rows = self._terminal.size
+        return cols, rows
+
+    @property
+    def cursor(self) -> tuple[int, int]:
+        x, y = self._terminal.cursor
+        return x, y
+
+    @property
+    def title(self) -> str:
+        title = self._terminal.get("title", "GhosttyString")
+        return str(ffi.buffer(title.ptr, title.len)[:].decode("utf-8", "replace")) if title.len else ""
+
+    @property
+    def alternate_screen(self) -> bool:
+        active = self._terminal.get("active_screen", "GhosttyTerminalScreen")
+        return bool(active == lib.GHOSTTY_TERMINAL_SCREEN_ALTERNATE)
+
+    @property
+    def cursor_visible(self) -> bool:
+        return bool(self._terminal.get("cursor_visible", "bool"))
+
+    def mode(self, number: int) -> bool:
+        return bool(self._terminal.mode(number))
+
+    def text(self) -> str:
+        return str(self._terminal.text())
+
+    def contents(self) -> str:
+        return str(self._terminal.contents())
+
+    def ansi(self) -> str:
+        return self._format(self._rows("active"), extras=False)
+
+    def snapshot(self) -> bytes:
+        rows = self.size[1]
+        history = self._terminal.get("scrollback_rows", "size_t")
+        out = ""
+        if history and not self.alternate_screen:
+            # Printed, then pushed up by a screenful: the rows below then start at the top.
+            out += self._format(self._rows("history"), extras=False) + "\x1b[m" + "\r\n" * rows + "\x1b[H"
+        return (out + self._format(self._rows("active"), extras=True)).encode()
+
+    def _rows(self, part: str) -> Any:
+        """All rows of the active screen or of the history, as a selection."""
+        cols, rows = self.size
+        if part == "history":
+            rows = self._terminal.get("scrollback_rows", "size_t")
+        selection = init_sized("GhosttySelection")
+        selection.start = self._terminal.ref(0, 0, part)[0]
+        selection.end = self._terminal.ref(cols - 1, rows - 1, part)[0]
+        return selection
+
+    def _format(self, selection: Any, extras: bool) -> str:
+        """`selection` as VT text, with modes, cursor, keyboard and pen when `extras`."""
+        options = init_sized("GhosttyFormatterTerminalOptions")
+        options.emit = lib.GHOSTTY_FORMATTER_FORMAT_VT
+        options.trim = True
+        options.selection = selection
+        if extras:
+            extra = options.extra
+            extra.modes = extra.scrolling_region = extra.keyboard = True
+            screen = extra.screen
+            screen.cursor = screen.style = screen.protection = screen.kitty_keyboard = True
+            screen.charsets = True
+        formatter = ffi.new("GhosttyFormatter*")
+        check(
+            lib.ghostty_formatter_terminal_new(ffi.NULL, formatter, self._terminal._t[0], options[0]),
+            "formatter",
+        )
+        try:
+            return str(read_buf(lambda b, n, out: lib.ghostty_formatter_format_buf(formatter[0], b, n, out)))
+        finally:
+            lib.ghostty_formatter_free(formatter[0])

@@ -1,0 +1,63 @@
+"""The screen model: what a terminal shows after the bytes fed to it, behind one small protocol."""
+
+import os
+from collections.abc import Callable
+from typing import Protocol
+
+SCROLLBACK_BYTES = 10 * 1024 * 1024  # about 9,000 rows
+
+
+class Screen(Protocol):
+    name: str
+
+    def feed(self, data: bytes) -> None: ...
+    def resize(self, cols: int, rows: int) -> None: ...
+    def on_reply(self, reply: Callable[[bytes], None] | None) -> None:
+        """Who is given the answers to terminal queries; nobody, when a real terminal gives them."""
+        ...
+
+    @property
+    def size(self) -> tuple[int, int]: ...
+    @property
+    def cursor(self) -> tuple[int, int]: ...
+    @property
+    def title(self) -> str: ...
+    @property
+    def alternate_screen(self) -> bool: ...
+    @property
+    def cursor_visible(self) -> bool: ...
+    def mode(self, number: int) -> bool:
+        """Whether DEC private mode `number` is set."""
+        ...
+
+    def text(self) -> str:
+        """The visible screen, a line a row."""
+        ...
+
+    def contents(self) -> str:
+        """Scrollback and screen, wrapped lines joined."""
+        ...
+
+    def ansi(self) -> str:
+        """The visible screen with its colours."""
+        ...
+
+    def snapshot(self) -> bytes:
+        """Bytes that bring an empty terminal of the same size, cursor at home, to this state."""
+        ...
+
+
+def make_screen(cols: int, rows: int) -> Screen:
+    """The best emulator there is here; SYNAPSE_SCREEN=ghostty or avt insists on one."""
+    wanted = os.environ.get("SYNAPSE_SCREEN")
+    if wanted != "avt":
+        try:
+            from synapse.terminal.ghostty import GhosttyScreen
+
+            return GhosttyScreen(cols, rows)
+        except (ImportError, OSError):  # no build for this platform, or its library does not load
+            if wanted == "ghostty":
+                raise
+    from synapse.terminal.avt import AvtScreen
+
+    return AvtScreen(cols, rows)

@@ -1,0 +1,187 @@
+"""YAML files, parsed once: a cache beside the user's files holds each one as JSON.
+
+Importing and running PyYAML costs 20 ms that the human would wait at every `synapse claude`; the cache costs
+one stat and one read. It is only ever an optimisation: whatever is wrong with it, the file is parsed.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+import time
+import zlib
+
+from synapse import paths
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from synapse.errors import SynapseError
+
+MAX_BYTES = 1_000_000
+CACHE_FORMAT = 1
+KINDS = frozenset(("str", "int", "float", "bool", "null", "seq", "map"))
+# A file as young as this can change again without its time stamp moving.
+SETTLED_NS = 100_000_000
+
+
+def load(path: str, error: type[SynapseError]) -> object:
+    """What the file says, as JSON types. FileNotFoundError travels; all else that is wrong is an `error`."""
+    try:
+        info = os.stat(path)
+    except FileNotFoundError:
+        raise
+    except (OSError, ValueError) as problem:
+        raise error(f"{path} cannot be read: {_reason(problem)}") from None
+    key = _key(path, info)
+    cached = _read_cache(path, key)
+    if cached is not None:
+        return cached["data"]
+    text, unchanged = _read(path, info, error)
+    data = _parse(path, text, error)
+    if unchanged and time.time_ns() - info.st_mtime_ns > SETTLED_NS:
+        _write_cache(path, key, data)
+    return data
+
+
+def _read(path: str, info: os.stat_result, error: type[SynapseError]) -> tuple[str, bool]:
+    """The text, and whether the file stood still while it was read."""
+    if stat.S_ISDIR(info.st_mode):
+        raise error(f"{path} is a directory, and must be a YAML file")
+    if not stat.S_ISREG(info.st_mode):
+        raise error(f"{path} is not a regular file, and must be a YAML file")
+    if info.st_size > MAX_BYTES:
+        raise error(f"{path} is too large: {info.st_size} bytes, and at most {MAX_BYTES} are read")
+    try:
+        with open(path, "rb") as file:
+            content = file.read(MAX_BYTES + 1)
+            after = os.fstat(file.fileno())
+    except OSError as problem:
+        raise error(f"{path} cannot be read: {_reason(problem)}") from None
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError as problem:
+        line = content.count(b"\n", 0, problem.start) + 1
+        raise error(f"{path}, line {line}: the file is not UTF-8; save it as UTF-8") from None
+    return text, _key(path, after) == _key(path, info)
+
+
+def _parse(path: str, text: str, error: type[SynapseError]) -> object:
+    import yaml
+
+    try:
+        loader = _loader(text)(text)
+        node = loader.get_single_node()
+        if node is None:
+            return None
+        _check_nodes(node)
+        data = loader.construct_document(node)
+        json.dumps(data)
+    except yaml.MarkedYAMLError as problem:
+        mark = problem.problem_mark or problem.context_mark
+        where = f", line {mark.line + 1}, column {mark.column + 1}" if mark else ""
+        raise error(f"{path}{where}: {problem.problem or problem.context or 'this is not YAML'}") from None
+    except yaml.reader.ReaderError as problem:
+        # Its position counts bytes or characters as the loader has it; the first such character is the one.
+        at = text.find(chr(problem.character))
+        line, column = text.count("\n", 0, at) + 1, at - text.rfind("\n", 0, at)
+        raise error(f"{path}, line {line}, column {column}: {problem.reason}") from None
+    except RecursionError:
+        raise error(f"{path} is nested too deeply") from None
+    except (TypeError, ValueError) as problem:
+        raise error(f"{path} says something that cannot be kept: {problem}") from None
+    return data
+
+
+def _loader(text: str) -> type[Any]:
+    """A safe loader that keeps dates as the text they are."""
+    import yaml
+
+    # libyaml's composer overflows the C stack on deep nesting, and no depth goes without one of these.
+    deep = sum(text.count(indicator) for indicator in "[{-:?") > 20_000
+    base: type[Any] = yaml.SafeLoader if deep else getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    as_text = ("tag:yaml.org,2002:timestamp", "tag:yaml.org,2002:value")
+
+    class Loader(base):  # type: ignore[misc]
+        yaml_implicit_resolvers = {  # noqa: RUF012
+            first: [(tag, pattern) for tag, pattern in resolvers if tag not in as_text]
+            for first, resolvers in base.yaml_implicit_resolvers.items()
+        }
+
+    return Loader
+
+
+def _check_nodes(root: Any) -> None:
+    """Refuse what JSON would change without a word: keys that are no text, keys said twice, other types."""
+    import yaml
+
+    stack, seen = [root], set()
+    while stack:
+        node = stack.pop()
+        if id(node) in seen:
+            continue
+        seen.add(id(node))
+        kind = node.tag.rpartition(":")[2]
+        if not node.tag.startswith("tag:yaml.org,2002:") or kind not in KINDS:
+            raise _refused(node, f"the type {node.tag} is not supported here")
+        if isinstance(node, yaml.SequenceNode):
+            stack += node.value
+        elif isinstance(node, yaml.MappingNode):
+            keys = set()
+            for key, value in node.value:
+                if key.tag.rpartition(":")[2] not in ("str", "merge"):
+                    name = key.value if isinstance(key, yaml.ScalarNode) else "here"
+                    raise _refused(key, f"the key {name} must be text: put it in quotes")
+                if key.value in keys:
+                    raise _refused(key, f"{key.value} is said twice")
+                keys.add(key.value)
+                stack.append(value)
+
+
+def _refused(node: Any, problem: str) -> Exception:
+    import yaml
+
+    return yaml.MarkedYAMLError(problem=problem, problem_mark=node.start_mark)
+
+
+def _reason(problem: Exception) -> str:
+    return (getattr(problem, "strerror", None) or str(problem)).lower()
+
+
+def _key(path: str, info: os.stat_result) -> list[object]:
+    return [CACHE_FORMAT, path, info.st_mtime_ns, info.st_ctime_ns, info.st_size, info.st_ino]
+
+
+def _cache_path(path: str) -> str:
+    """The checksum only keeps the names apart: the entry holds the whole path."""
+    return os.path.join(
+        paths.cache_dir(), f"{os.path.basename(path)[:80]}-{zlib.crc32(os.fsencode(path)):08x}.json"
+    )
+
+
+def _read_cache(path: str, key: list[object]) -> dict[str, Any] | None:
+    try:
+        with open(_cache_path(path), "rb") as file:
+            entry = json.loads(file.read())
+    except (OSError, ValueError, RecursionError):
+        return None
+    return entry if isinstance(entry, dict) and entry.get("key") == key and "data" in entry else None
+
+
+def _write_cache(path: str, key: list[object], data: object) -> None:
+    target = _cache_path(path)
+    temporary = f"{target}.{os.getpid()}.{time.monotonic_ns()}"
+    try:
+        paths.private_dir(paths.cache_dir())
+        content = json.dumps({"key": key, "data": data}).encode()
+        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        try:
+            with open(descriptor, "wb") as file:
+                file.write(content)
+            os.replace(temporary, target)
+        except OSError:
+            os.unlink(temporary)
+    except (OSError, ValueError):
+        pass
