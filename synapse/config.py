@@ -99,17 +99,9 @@ class Settings(Record):
     """Each setting by its name; `values` has them as they are written, by dotted key, as has `origins`."""
 
     __slots__ = (
-        "agents",
-        "default_response_mode",
-        "detach_keys",
-        "initial_instructions",
-        "input_routing",
-        "log_level",
-        "origins",
-        "response_timeout",
-        "shell_prompt",
-        "values",
-    )
+        "agents", "default_response_mode", "detach_keys", "initial_instructions", "input_routing",
+        "log_level", "origins", "response_timeout", "shell_prompt", "values",
+    )  # fmt: skip
     input_routing: InputRouting
     default_response_mode: str
     response_timeout: float

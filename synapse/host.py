@@ -207,10 +207,9 @@ class Host:
         if processes.start_time(child) in ("", start):  # gone, or still the same process
             processes.end_session(child)
         agent_id = str(self._entry["agent_id"])
-        if not self._registry.is_alive(agent_id):  # else the next agent of this id is already here
-            for path in (paths.control_socket(agent_id), paths.attach_socket(agent_id)):
-                if os.path.exists(path):
-                    os.unlink(path)
+        with self._registry.mutex():
+            if not self._registry.is_alive(agent_id):  # else the next agent of this id is already here
+                paths.remove_sockets(agent_id)
         self._registry.list_agents()  # clears away what the dead left behind
 
 

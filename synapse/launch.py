@@ -41,12 +41,9 @@ class Claim:
         self.tcp, self.control, self.attach = sockets
 
     def release(self) -> None:
-        for path in (paths.control_socket(self.agent_id), paths.attach_socket(self.agent_id)):
-            try:
-                os.unlink(path)
-            except OSError:
-                pass
-        self.registry.unregister(self.agent_id)
+        with self.registry.mutex():
+            paths.remove_sockets(self.agent_id)
+            self.registry.unregister(self.agent_id)
 
 
 def claim(profile: Profile, settings: Settings, name: str | None, port: int | None) -> Claim:
@@ -225,12 +222,13 @@ def run_agent(
         relay = Relay(pty, link, agent.attach, console, (first, second), on_ready, log)
         status = relay.run()
         log(f"ended with status {status}")
-        if report is not None:
-            report({"ended": status, "output": link.recent().decode("utf-8", "replace")})
         # Whoever stopped it waits until all of it is gone; a human whose agent has ended waits for nothing.
         link.close(patience=3.0 if console is None or relay.stopping else 0.0)
     finally:
         agent.release()
+    relay.say_goodbye(status)
+    if report is not None:
+        report({"ended": status, "output": link.recent().decode("utf-8", "replace")})
     return status
 
 

@@ -34,9 +34,10 @@ class OutputLog:
         """Lines that have left the scrollback at its far end are written and done with."""
         head = lines[:16]
         for known in (self._written, self._seen):
-            if known and head and known[:16] != head:
+            if known and head and known[0] != head[0]:
                 for index in range(1, len(known)):
-                    if known[index : index + 16] == head:
+                    overlap = known[index : index + 16]
+                    if overlap == head[: len(overlap)]:
                         del known[:index]
                         break
 

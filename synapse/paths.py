@@ -91,6 +91,20 @@ def attach_socket(agent_id: str) -> str:
     return os.path.join(runtime_dir(), agent_id[:16] + ".tty")
 
 
+def remove_sockets(agent_id: str) -> None:
+    """Clear away an agent's sockets, and the directory with the last of them. Under the registry's mutex."""
+    directory = runtime_dir()
+    for path in (control_socket(agent_id), attach_socket(agent_id)):
+        try:
+            os.unlink(path)
+        except OSError:
+            pass  # never bound, or already gone
+    try:
+        os.rmdir(directory)
+    except OSError:
+        pass  # others still have theirs there
+
+
 def log_file(name: str) -> str:
     """Synapse's own log of an agent."""
     return os.path.join(logs_dir(), f"{name}.log")

@@ -82,7 +82,8 @@ def _parse(path: str, text: str, error: type[SynapseError]) -> object:
     except yaml.MarkedYAMLError as problem:
         mark = problem.problem_mark or problem.context_mark
         where = f", line {mark.line + 1}, column {mark.column + 1}" if mark else ""
-        raise error(f"{path}{where}: {problem.problem or problem.context or 'this is not YAML'}") from None
+        what = ", ".join(part for part in (problem.context, problem.problem) if part)
+        raise error(f"{path}{where}: {what or 'this is not YAML'}") from None
     except yaml.reader.ReaderError as problem:
         # Its position counts bytes or characters as the loader has it; the first such character is the one.
         at = text.find(chr(problem.character))

@@ -164,7 +164,7 @@ def test_a_file_that_is_no_mapping_says_so() -> None:
         validate(Section({}), [1], "f", ProfileError)
 
 
-# --- yamlfile: where the values come from ---------------------------------------------------------------------
+# yamlfile: where the values come from
 
 
 @pytest.fixture
@@ -236,8 +236,8 @@ def test_a_home_that_takes_no_cache_is_no_problem(
 @pytest.mark.parametrize(
     ("content", "expected"),
     [
-        ("a: 1\nb: [1\n", ", line 3, column 1: did not find expected"),
-        ("a: 1\n\tb: 2\n", ", line 2, column 1: found character that cannot start any token"),
+        ("a: 1\nb: [1\n", ", line 3, column 1: while parsing a flow sequence, did not find expected"),
+        ("a: 1\n\tb: 2\n", ", line 2, column 1: while scanning a plain scalar, found a tab character"),
         ("a: 1\nb:\n  c: 1\n  c: 2\n", ", line 4, column 3: c is said twice"),
         ("a: 1\n8100: 2\n", ", line 2, column 1: the key 8100 must be text: put it in quotes"),
         ("env:\n  NO: x\n", ", line 2, column 3: the key NO must be text: put it in quotes"),
@@ -248,7 +248,10 @@ def test_a_home_that_takes_no_cache_is_no_problem(
         ),
         ("a: !!binary aGk=\n", ", line 1, column 4: the type tag:yaml.org,2002:binary is not supported"),
         ("日本: 1\nb: \x01\n", ", line 2, column 4: control characters are not allowed"),
-        ("a: 1\n---\nb: 1\n", ", line 2, column 1: but found another document"),
+        (
+            "a: 1\n---\nb: 1\n",
+            ", line 2, column 1: expected a single document in the stream, but found another",
+        ),
         (b"a: 1\nb: \xff\n", ", line 2: the file is not UTF-8; save it as UTF-8"),
         ("a: &x [*x]\n", " says something that cannot be kept: Circular reference detected"),
         ("[" * 300_000 + "]" * 300_000, " is nested too deeply"),
@@ -293,9 +296,3 @@ def test_a_directory_a_pipe_and_an_unreadable_file_each_say_so(tmp_path: Path) -
         yamlfile.load(str(tmp_path / "loop"), ConfigError)
     with pytest.raises(FileNotFoundError):
         yamlfile.load(str(tmp_path / "none"), ConfigError)
-
-
-@given(JSON)
-def test_the_cache_holds_what_the_parser_gave(data: object) -> None:
-    kept = json.loads(json.dumps(data))
-    assert json.dumps(kept) == json.dumps(data)

@@ -84,11 +84,8 @@ class Canvas:
     def paint(self, size: Size, above: list[str], live: list[str], cursor: Cursor) -> str:
         columns, rows = size
         live, cursor = fit(live, cursor, size)
-        kept = (
-            [crop(row, columns) for row in above[len(above) - (rows - len(live)) :]]
-            if len(live) < rows
-            else []
-        )
+        room = rows - len(live)
+        kept = [crop(row, columns) for row in above[max(0, len(above) - room) :]]
         screen = [*kept, *live]
         out = f"{HIDE}\x1b[H" + "\r\n".join(f"\x1b[2K{row}" for row in screen)
         if len(screen) < rows:

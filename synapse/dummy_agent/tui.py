@@ -82,14 +82,19 @@ class TuiAgent:
 
     def _leave(self) -> None:
         """Modes, cursor, title and screen as they were; the conversation stays in the scrollback."""
+        if not self._title:  # nothing written yet
+            self._console.restore()
+            return
         size = self._console.size()
         if self._options.alt_screen:
             rows = self._painter.erase(size) + "\x1b[?1049l"
         else:
             rows = self._painter.paint(size, self._transcript.take(size[0]), [], None)
-        self._console.restore(f"{rows}\x1b[?2004l\x1b[?25h\x1b]0;\x07\x1b[23;0t" if self._title else "")
+        self._console.restore(f"{rows}\x1b[?2004l\x1b[?25h\x1b]0;\x07\x1b[23;0t")
 
     def _suspend(self) -> None:
+        if not self._title:
+            return
         self._leave()
         os.kill(os.getpid(), signal.SIGSTOP)
         self._enter()

@@ -203,29 +203,10 @@ class Instructions(Record):
 
 class Profile(Record):
     __slots__ = (
-        "args",
-        "bare",
-        "clear_delay",
-        "clear_keys",
-        "command",
-        "description",
-        "env",
-        "idle_detection",
-        "input_detection",
-        "install",
-        "instructions",
-        "interrupt_keys",
-        "name",
-        "paste",
-        "path",
-        "ports",
-        "response_end",
-        "size",
-        "source",
-        "submit_delay",
-        "submit_sequence",
-        "title",
-    )
+        "args", "bare", "clear_delay", "clear_keys", "command", "description", "env", "idle_detection",
+        "input_detection", "install", "instructions", "interrupt_keys", "name", "paste", "path", "ports",
+        "response_end", "size", "source", "submit_delay", "submit_sequence", "title",
+    )  # fmt: skip
     name: str
     source: str
     path: str

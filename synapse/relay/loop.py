@@ -94,7 +94,7 @@ class Relay:
         finally:
             self._let_go_of_terminal()
         status = self.pty.reap()
-        self._tell_everybody(status)
+        self.link.send(wire.pack_json(wire.EXIT, status))
         return status
 
     def _next_timeout(self) -> float | None:
@@ -462,8 +462,8 @@ class Relay:
 
     # --- the end ------------------------------------------------------------------------------------------
 
-    def _tell_everybody(self, status: int) -> None:
-        self.link.send(wire.pack_json(wire.EXIT, status))
+    def say_goodbye(self, status: int) -> None:
+        """Tell an attached terminal, when all is cleared away and the name is free again."""
         for client in list(self._clients.values()):
             if client is self._attached:
                 client.tell("exited", status=status)

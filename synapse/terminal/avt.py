@@ -74,10 +74,10 @@ class AvtScreen:
         return self._modes.is_set(number)
 
     def text(self) -> str:
-        return "\n".join(line.text.rstrip() for line in self._vt.view()).rstrip("\n")
+        return "\n".join(line.text.rstrip(" ") for line in self._vt.view()).rstrip("\n")
 
     def contents(self) -> str:
-        return "\n".join(line.rstrip() for line in self._vt.text()).rstrip("\n")
+        return "\n".join(line.rstrip(" ") for line in self._vt.text()).rstrip("\n")
 
     def ansi(self) -> str:
         rows = []

@@ -96,7 +96,7 @@ class GhosttyScreen:
         """`selection` as VT text, with modes, cursor, keyboard and pen when `extras`."""
         options = init_sized("GhosttyFormatterTerminalOptions")
         options.emit = lib.GHOSTTY_FORMATTER_FORMAT_VT
-        options.trim = True
+        options.trim = options.unwrap = True  # soft-wrapped rows stay one line for who redraws them
         options.selection = selection
         if extras:
             extra = options.extra

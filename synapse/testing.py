@@ -1,0 +1,121 @@
+"""A terminal to test programs in: a real PTY, a real screen model, and waiting for what a user would see.
+
+Used by Synapse's own tests, and open to anyone who writes a profile:
+
+    with Terminal(["synapse", "dummy"], cols=80, rows=24) as terminal:
+        terminal.wait_for("dummy>")
+        terminal.type("hello\\r")
+        terminal.wait_for("You said: hello")
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import termios
+import time
+from collections.abc import Callable, Mapping, Sequence
+from types import TracebackType
+
+from synapse.relay.pty import Pty, make_winsize
+from synapse.terminal.screen import make_screen
+
+PATIENCE = 15.0
+
+
+class Terminal:
+    """One program in a terminal of its own."""
+
+    def __init__(
+        self,
+        argv: Sequence[str],
+        env: Mapping[str, str] | None = None,
+        cols: int = 80,
+        rows: int = 24,
+        attributes: list[int | list[bytes | int]] | None = None,
+    ) -> None:
+        self.raw = bytearray()  # everything the program wrote
+        self.screen = make_screen(cols, rows)
+        self.pty = Pty.spawn(argv, os.environ if env is None else env, make_winsize(cols, rows), attributes)
+        self._status: int | None = None
+
+    @property
+    def pid(self) -> int:
+        return self.pty.pid
+
+    def __enter__(self) -> Terminal:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        if self._status is None:
+            self.pty.signal(signal.SIGTERM)
+            try:
+                self.wait_exit(5.0)
+            except AssertionError:
+                self.pty.signal_session(signal.SIGKILL)
+                self.wait_exit(5.0)
+        os.close(self.pty.master)
+
+    def type(self, text: str | bytes) -> None:
+        self.pty.write(text.encode() if isinstance(text, str) else text)
+
+    def resize(self, cols: int, rows: int) -> None:
+        self.screen.resize(cols, rows)
+        self.pty.resize(make_winsize(cols, rows))
+
+    def pump(self, seconds: float = 0.05) -> bool:
+        """Take in what the program writes within `seconds`; False when it will write no more."""
+        readable, _, _ = select.select(
+            [self.pty.master], [self.pty.master] if self.pty.backlog else [], [], seconds
+        )
+        self.pty.flush()
+        if readable:
+            data = self.pty.read()
+            if data:
+                self.raw += data
+                self.screen.feed(data)
+            return data != b""
+        return True
+
+    def wait(self, condition: Callable[[], bool], what: str, patience: float = PATIENCE) -> None:
+        deadline = time.monotonic() + patience
+        while not condition():
+            left = deadline - time.monotonic()
+            if left <= 0 or not (self.pump(min(left, 0.05)) or condition()):
+                raise AssertionError(
+                    f"no {what} on the screen:\n{self.screen.text()}\nraw: {self.raw[-2000:]!r}"
+                )
+
+    def wait_for(self, text: str, patience: float = PATIENCE) -> None:
+        """Until `text` is on the screen."""
+        self.wait(lambda: text in self.screen.text(), repr(text), patience)
+
+    def wait_until_gone(self, text: str, patience: float = PATIENCE) -> None:
+        self.wait(lambda: text not in self.screen.text(), f"end of {text!r}", patience)
+
+    def wait_exit(self, patience: float = PATIENCE) -> int:
+        """Until the program has ended; its exit status as a shell would give it."""
+        deadline = time.monotonic() + patience
+        while self._status is None:
+            alive = self.pump(0.01)
+            if self.pty.exited():
+                while self.pump(0.02) and select.select([self.pty.master], [], [], 0.02)[0]:
+                    pass
+                _, status = os.waitpid(self.pid, 0)
+                code = os.waitstatus_to_exitcode(status)
+                self._status = 128 - code if code < 0 else code
+            elif time.monotonic() > deadline:
+                raise AssertionError(f"it did not end:\n{self.screen.text()}")
+            elif not alive:
+                time.sleep(0.01)
+        return self._status
+
+    def attributes(self) -> list[int | list[bytes | int]]:
+        """The termios settings of the terminal, as the program has left them."""
+        return termios.tcgetattr(self.pty.master)

@@ -1,0 +1,127 @@
+"""Homes of their own for every test, and a look around afterwards: nothing may be left running."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from synapse import processes
+from synapse.registry import AgentRegistry, Entry
+from synapse.testing import Terminal
+
+SYNAPSE = [sys.executable, "-P", "-m", "synapse"]
+
+
+class Home:
+    """A user with nothing: empty homes, a temporary working directory, and the commands to use them."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.work = path / "work"
+        self.work.mkdir()
+        self.env = {
+            "HOME": str(path),
+            "SYNAPSE_HOME": str(path / "synapse"),
+            "A2A_HOME": str(path / "a2a"),
+            "PATH": os.path.dirname(sys.executable) + ":/usr/local/bin:/usr/bin:/bin",
+            "TERM": "xterm-256color",
+            "LANG": "C.UTF-8",
+            "SYNAPSE_TEST": str(path),
+        }
+
+    def run(self, *words: str, check: bool = True, **more: str) -> subprocess.CompletedProcess[str]:
+        """`synapse …`, without a terminal."""
+        done = subprocess.run(
+            [*SYNAPSE, *words],
+            env={**self.env, **more},
+            cwd=self.work,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=60,
+        )
+        if check:
+            assert done.returncode == 0, f"{words}: {done.returncode}\n{done.stdout}{done.stderr}"
+        return done
+
+    def terminal(self, *words: str, cols: int = 80, rows: int = 24, **more: str) -> Terminal:
+        """`synapse …` in a terminal."""
+        return self.program([*SYNAPSE, *words], cols, rows, **more)
+
+    def program(self, argv: list[str], cols: int = 80, rows: int = 24, **more: str) -> Terminal:
+        argv = ["/bin/sh", "-c", 'cd "$0" && exec "$@"', str(self.work), *argv]
+        return Terminal(argv, {**self.env, **more}, cols, rows)
+
+    @property
+    def registry(self) -> AgentRegistry:
+        return AgentRegistry(self.path / "a2a" / "registry")
+
+    def agents(self) -> dict[str, Entry]:
+        """The live agents by name."""
+        return {str(entry["name"]): entry for entry in self.registry.list_agents().values()}
+
+    def profile(self, name: str, text: str) -> None:
+        folder = self.path / "synapse" / "profiles"
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / f"{name}.yaml").write_text(text)
+
+    def log(self, name: str) -> str:
+        path = self.path / "synapse" / "logs" / f"{name}.log"
+        return path.read_text() if path.exists() else ""
+
+    def processes(self) -> list[int]:
+        """Every live process that was started from this home."""
+        mark = f"SYNAPSE_TEST={self.path}".encode()
+        found = []
+        for name in os.listdir("/proc"):
+            if name.isdigit() and processes.start_time(int(name)):
+                try:
+                    environ = Path(f"/proc/{name}/environ").read_bytes()
+                    zombie = Path(f"/proc/{name}/stat").read_text().rpartition(")")[2].split()[0] in "ZX"
+                except OSError:
+                    continue
+                if not zombie and mark in environ.split(b"\0"):
+                    found.append(int(name))
+        return found
+
+    def wait_no_process(self, patience: float = 8.0) -> None:
+        wait(lambda: not self.processes(), "end of every process", patience)
+
+
+def wait(condition: Callable[[], object], what: str, patience: float = 15.0) -> None:
+    """Until `condition` holds: a deadline, never a fixed sleep."""
+    deadline = time.monotonic() + patience
+    while not condition():
+        assert time.monotonic() < deadline, f"waited {patience} s in vain for: {what}"
+        time.sleep(0.01)
+
+
+@pytest.fixture
+def home(monkeypatch: pytest.MonkeyPatch) -> Iterator[Home]:
+    path = Path(tempfile.mkdtemp(prefix="synt-"))  # short: sockets have 107 bytes
+    made = Home(path)
+    for key in ("SYNAPSE_HOME", "A2A_HOME"):
+        monkeypatch.setenv(key, made.env[key])
+    left: list[int] = []
+    try:
+        yield made
+        for entry in made.agents().values():
+            os.kill(int(str(entry["pid"])), signal.SIGTERM)
+        deadline = time.monotonic() + 8
+        while (left := made.processes()) and time.monotonic() < deadline:
+            time.sleep(0.02)
+        names = [Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ") for pid in left]
+        assert not left, f"left running: {names}"
+    finally:
+        for pid in left or made.processes():
+            os.kill(pid, signal.SIGKILL)
+        shutil.rmtree(path, ignore_errors=True)

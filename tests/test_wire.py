@@ -1,0 +1,22 @@
+from hypothesis import given
+from hypothesis import strategies as st
+
+from synapse.relay import wire
+
+FRAMES = st.lists(st.tuples(st.integers(0, 255), st.binary(max_size=50)), max_size=10)
+
+
+@given(FRAMES, st.data())
+def test_frames_survive_any_cut(frames: list[tuple[int, bytes]], data: st.DataObject) -> None:
+    stream = b"".join(wire.pack(kind, payload) for kind, payload in frames)
+    unpacker, out, start = wire.Unpacker(), [], 0
+    while start < len(stream):
+        end = data.draw(st.integers(start + 1, len(stream)))
+        out += list(unpacker.feed(stream[start:end]))
+        start = end
+    assert out == frames
+
+
+def test_sizes() -> None:
+    (kind, payload), *_ = wire.Unpacker().feed(wire.pack_size(120, 40))
+    assert kind == wire.RESIZE and wire.unpack_size(payload) == (120, 40)
