@@ -213,7 +213,7 @@ def run_agent(
                 "child": pty.pid,
                 "cols": cols,
                 "rows": rows,
-                "console": relay.console.describe() if relay.console else None,
+                "console": relay.front.console.describe() if relay.front.console else None,
                 "generation": link.generation,
             }
 
@@ -226,7 +226,7 @@ def run_agent(
         link.close(patience=3.0 if console is None or relay.stopping else 0.0)
     finally:
         agent.release()
-    relay.say_goodbye(status)
+    relay.front.say_goodbye(status)
     if report is not None:
         report({"ended": status, "output": link.recent().decode("utf-8", "replace")})
     return status

@@ -194,7 +194,7 @@ def test_an_agent_that_stops_itself_stops_the_command_and_goes_on_with_it(home: 
         terminal.type("\r")
         terminal.wait_for("You said: half a line")
         terminal.type("/exit\r")
-        terminal.wait(lambda: not terminal.screen.mode(2004), "end of bracketed paste")
+        terminal.wait(lambda: terminal.screen.text().rstrip().endswith("$"), "prompt")
         terminal.type("exit\r")
         terminal.wait_exit()
 

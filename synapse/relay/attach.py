@@ -13,6 +13,8 @@ import socket
 import struct
 import sys
 
+from synapse.relay.console import Console
+
 MESSAGE_LIMIT = 4096
 
 
@@ -59,6 +61,13 @@ class Client:
             self.connection.send(json.dumps({"event": event, **more}).encode() + b"\n")
         except OSError:
             pass  # gone: the read side reports it
+
+    def take_console(self, message: dict[str, object]) -> Console:
+        """The terminal that came with an attach message."""
+        paths = message.get("paths")
+        in_path, out_path = paths if isinstance(paths, list) else ("", "")
+        in_fd, out_fd = self.take_fds()
+        return Console(in_fd, out_fd, (str(in_path), str(out_path)))
 
     def take_fds(self) -> list[int]:
         fds, self.fds = self.fds, []

@@ -1,0 +1,289 @@
+"""The human's side of the relay: the terminal in front of the agent, if there is one.
+
+It is the terminal that the command was started in, for good; or, for a background agent, whichever attached
+last.
+"""
+
+import os
+import signal
+import socket
+from collections.abc import Callable
+
+from synapse.modes import ModeTracker
+from synapse.relay import wire
+from synapse.relay.attach import Client, peer_is_us
+from synapse.relay.chord import Chord
+from synapse.relay.console import Console
+from synapse.relay.link import HostLink
+from synapse.relay.pty import Pty, split_winsize
+from synapse.relay.reactor import READ, WRITE, Reactor
+
+HIGH_WATER = 256 * 1024  # bytes waiting for somebody slow: stop reading where they come from
+SNAPSHOT_PATIENCE = 1.0
+
+
+class Front:
+    def __init__(
+        self,
+        reactor: Reactor,
+        pty: Pty,
+        link: HostLink,
+        console: Console | None,
+        listener: socket.socket,
+        detach_keys: tuple[bytes, bytes],
+        on_gone: Callable[[], None],
+        rebalance: Callable[[], None],
+    ) -> None:
+        self._reactor = reactor
+        self._pty = pty
+        self._link = link
+        self._listener = listener
+        self._detach_keys = detach_keys
+        self._chord = Chord(*detach_keys)
+        self._on_gone = on_gone  # the terminal that the command was started in has disappeared
+        self._rebalance = rebalance
+        self._modes = ModeTracker()
+        self._clients: list[Client] = []
+        self._attached: Client | None = None
+        self._held: bytearray | None = None  # output kept back until a new terminal has its snapshot
+        self._suspended = False
+        self.console = console
+        self.started_here = console is not None
+
+    def open(self) -> None:
+        self._listener.setblocking(False)
+        self._reactor.watch(self._listener.fileno(), READ, self._on_connection)
+        if self.console is not None:
+            self.console.enter_raw()
+        self.balance()
+
+    # --- bytes --------------------------------------------------------------------------------------------
+
+    def write(self, data: bytes) -> None:
+        """Output of the agent, at once."""
+        if self._held is not None:
+            self._held += data
+        elif self.console is not None:
+            self.console.write(data)
+        self._modes.feed(data)
+
+    def has_room(self) -> bool:
+        waiting = len(self.console.backlog) if self.console is not None else 0
+        return waiting + len(self._held or b"") < HIGH_WATER
+
+    def balance(self) -> None:
+        """Read keys only while the agent takes them; wait for room only when something waits."""
+        if self.console is None or self._suspended:
+            return
+        read = READ if len(self._pty.backlog) < HIGH_WATER else 0
+        self._watch(read, WRITE if self.console.backlog else 0)
+
+    def _watch(self, read: int, write: int) -> None:
+        assert self.console is not None
+        self._reactor.watch(self.console.in_fd, read, self._on_ready)
+        self._reactor.watch(self.console.out_fd, write, self._on_ready)
+
+    def _on_ready(self, events: int) -> None:
+        console = self.console
+        if console is None:
+            return
+        if events & WRITE:
+            console.flush()
+        if events & READ:
+            data = console.read()
+            if data == b"":
+                self._lose_terminal()
+                return
+            if data and self._attached is not None:
+                data, detach = self._chord.feed(data)
+                if detach:
+                    self._pty.write(data)
+                    self._detach("detached")
+                    return
+            if data:
+                self._pty.write(data)
+        self._rebalance()
+
+    def drain(self) -> None:
+        if self.console is not None:
+            self.console.drain()
+
+    # --- the terminal itself ------------------------------------------------------------------------------
+
+    def take_size(self) -> None:
+        """The agent's terminal is as large as the human's."""
+        if self.console is None:
+            return
+        try:
+            winsize = self.console.winsize()
+        except OSError:
+            return  # the terminal is gone: the read side reports it
+        if winsize != self._pty.winsize:
+            self._pty.resize(winsize)
+            self._link.send(wire.pack_size(*split_winsize(winsize)))
+            self._rebalance()
+
+    def suspend(self) -> None:
+        """The agent has stopped itself: give the terminal back, stop too, and go on together."""
+        if self.console is None:
+            self._pty.signal_session(signal.SIGCONT)
+            return
+        self._quieten()
+        self._watch(0, 0)
+        self._suspended = True
+        if self._attached is not None:
+            self._attached.tell("stopped")
+            return
+        os.kill(os.getpid(), signal.SIGSTOP)
+        while not self.console.in_foreground():
+            os.kill(os.getpid(), signal.SIGSTOP)  # continued in the background: a bare agent would stop too
+        self._resume()
+
+    def _resume(self) -> None:
+        if self.console is None or not self._suspended:
+            return
+        self._suspended = False
+        self.console.enter_raw()
+        self.console.write(self._modes.redo())
+        self.take_size()
+        self._pty.signal_session(signal.SIGCONT)
+        self._pty.nudge()
+        self._rebalance()
+
+    def _quieten(self) -> None:
+        """Everything written, modes off, termios as they were."""
+        assert self.console is not None
+        self.console.write(self._modes.undo())
+        self.console.drain()
+        self.console.restore()
+
+    def let_go(self, cut_off: bool) -> None:
+        """The end. An agent that was `cut_off` may have left a colour on."""
+        if self.console is None or self._suspended:
+            return
+        if self._attached is not None:
+            self._move_below()
+        if cut_off:
+            self.console.write(b"\x1b[m")
+        self._quieten()
+
+    def _move_below(self) -> None:
+        assert self.console is not None
+        if not self._modes.alternate_screen:
+            self.console.write(b"\x1b[m\x1b[%d;1H\r\n" % split_winsize(self._pty.winsize)[1])
+
+    def _lose_terminal(self) -> None:
+        if self._attached is not None:
+            self._detach("the terminal is gone")
+        else:
+            self._forget_console()
+            self._on_gone()
+
+    def _forget_console(self) -> None:
+        console, self.console, self._held = self.console, None, None
+        if console is not None:
+            self._reactor.watch(console.in_fd, 0, self._on_ready)
+            self._reactor.watch(console.out_fd, 0, self._on_ready)
+            console.close()
+        self._suspended = False
+        self._link.send(wire.pack_json(wire.CONSOLE, None))
+        self._rebalance()
+
+    # --- attaching ----------------------------------------------------------------------------------------
+
+    def _on_connection(self, _: int) -> None:
+        try:
+            connection, _address = self._listener.accept()
+        except OSError:
+            return
+        if not peer_is_us(connection):
+            connection.close()
+            return
+        client = Client(connection)
+        self._clients.append(client)
+        self._reactor.watch(connection.fileno(), READ, lambda _: self._on_client(client))
+
+    def _on_client(self, client: Client) -> None:
+        messages = client.receive()
+        if messages is None:
+            self._drop(client)
+            return
+        for message in messages:
+            operation = message.get("op")
+            if operation == "attach":
+                self._attach(client, message)
+            elif client is self._attached:
+                if operation == "resized":
+                    self.take_size()
+                elif operation == "continued":
+                    self._resume()
+
+    def _drop(self, client: Client) -> None:
+        if client is self._attached:
+            self._detach("the client is gone")
+            return
+        self._reactor.watch(client.connection.fileno(), 0, lambda _: None)
+        self._clients.remove(client)
+        client.close()
+
+    def _attach(self, client: Client, message: dict[str, object]) -> None:
+        if self.started_here:
+            client.tell("refused", why="it runs in the foreground of another terminal")
+            return
+        try:
+            console = client.take_console(message)
+        except (ValueError, OSError) as error:
+            client.tell("refused", why=f"what was handed over is no terminal ({error})")
+            return
+        if self._attached is not None:
+            self._detach("another terminal attached")
+        self.console, self._attached = console, client
+        self._chord = Chord(*self._detach_keys)
+        console.enter_raw()
+        client.tell("attached")
+        self._link.send(wire.pack_json(wire.CONSOLE, console.describe()))
+        self.take_size()
+        self._held = bytearray()
+        if self._link.ready:
+            self._link.send(wire.pack(wire.SNAPSHOT_WANTED))
+            self._reactor.later(SNAPSHOT_PATIENCE, lambda: self._show(console, None))
+        else:
+            self._show(console, None)
+        self._rebalance()
+
+    def show_snapshot(self, snapshot: bytes) -> None:
+        if self.console is not None:
+            self._show(self.console, snapshot)
+
+    def _show(self, console: Console, snapshot: bytes | None) -> None:
+        """Draw the screen on a terminal that has just attached, then what came in the meantime."""
+        if self.console is not console or self._held is None:
+            return
+        held, self._held = self._held, None
+        rows = split_winsize(self._pty.winsize)[1]
+        console.write(b"\r\n" * rows + b"\x1b[H")  # what the user had there goes to their scrollback
+        console.write(snapshot if snapshot is not None else self._modes.redo())
+        console.write(bytes(held))
+        if snapshot is None:
+            self._pty.nudge()
+        self._rebalance()
+
+    def _detach(self, why: str) -> None:
+        client = self._attached
+        assert client is not None and self.console is not None
+        if self._suspended:
+            self._pty.signal_session(signal.SIGCONT)  # nobody is there to continue it
+        else:
+            self._move_below()
+            self._quieten()
+        self._forget_console()
+        self._attached = None
+        client.tell("detached", why=why)
+        self._drop(client)
+
+    def say_goodbye(self, status: int) -> None:
+        """Tell an attached terminal, when all is cleared away and the name is free again."""
+        for client in self._clients:
+            if client is self._attached:
+                client.tell("exited", status=status)
+            client.close()
