@@ -9,7 +9,7 @@ import os
 
 from synapse import keys, paths, yamlfile
 from synapse.errors import ConfigError
-from synapse.profiles import Record
+from synapse.record import Record
 from synapse.schema import (
     NAME,
     Boolean,

@@ -32,6 +32,7 @@ def test_attach_type_detach_attach_again(home: Home) -> None:
         second.type("size\r")
         second.wait_for("60x15")
         second.resize(70, 25)
+        second.wait_for("─" * 70)
         second.type("size\r")
         second.wait_for("70x25")
 

@@ -95,7 +95,8 @@ def test_wrapped_lines_are_one_line_of_the_contents(make: Maker) -> None:
 
 @both
 def test_queries_are_answered_only_when_asked_to(make: Maker) -> None:
-    screen, answers = make(80, 24), []
+    screen = make(80, 24)
+    answers: list[bytes] = []
     screen.feed(b"\x1b[c\x1b[6n")
     screen.on_reply(answers.append)
     screen.feed(b"ab\x1b[c\x1b[6n\x1b[5n\x1b[>c\x1b[?u\x1b[>q")

@@ -46,11 +46,15 @@ def main(argv: list[str] | None = None) -> int:
 
 
 def main_send() -> int:
-    return guarded(lambda: _dispatch(["send", *sys.argv[1:]]))
+    return guarded(lambda: _not_yet("synapse-send"))
 
 
 def main_shell() -> int:
-    return guarded(lambda: _dispatch(["shell", *sys.argv[1:]]))
+    return guarded(lambda: _not_yet("synapse-shell"))
+
+
+def _not_yet(command: str) -> int:
+    raise SynapseError(f"{command} is not in this version yet; `synapse keys <agent> TEXT Enter` types at one.")
 
 
 def guarded(call: Callable[[], int]) -> int:

@@ -75,6 +75,7 @@ def main(word: str, argv: list[str]) -> int:
 
     if runs_bare(profile, options.rest):
         launch.run_bare(profile, options.rest)
+    launch.find_command(profile)  # a missing program is the first thing to say
     console = launch.terminal_or_error(word)
     return launch.run_agent(profile, options.rest, options.name, options.port, console)
 

@@ -94,6 +94,7 @@ class Front:
             if data == b"":
                 self._lose_terminal()
                 return
+            self.take_size()  # a key typed after a resize must not overtake it; costs a microsecond
             if data and self._attached is not None:
                 data, detach = self._chord.feed(data)
                 if detach:

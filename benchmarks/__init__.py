@@ -1,0 +1,1 @@
+"""Figures against peers in the same run: `make bench`. Nothing here passes or fails."""

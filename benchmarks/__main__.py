@@ -1,0 +1,30 @@
+"""`python -m benchmarks [echo|bulk|start|commands|footprint …]`: all of them, or those named."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+import time
+
+from benchmarks.table import render
+
+NAMES = ("echo", "bulk", "start", "commands", "footprint")
+
+
+def main(names: list[str]) -> int:
+    unknown = [name for name in names if name not in NAMES]
+    if unknown:
+        print(f"no benchmark {' or '.join(unknown)}: there are {', '.join(NAMES)}", file=sys.stderr)
+        return 2
+    rows = []
+    for name in names or NAMES:
+        print(f"{name} …", end=" ", file=sys.stderr, flush=True)
+        started = time.monotonic()
+        rows += importlib.import_module(f"benchmarks.{name}").run()
+        print(f"{time.monotonic() - started:.0f} s", file=sys.stderr, flush=True)
+    print(render(rows))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

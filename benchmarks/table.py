@@ -1,0 +1,61 @@
+"""The one table that everything ends up in."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+BARE, SCRIPT, TMUX, SYNAPSE = COLUMNS = ("bare", "script", "tmux", "synapse")
+
+
+@dataclass
+class Row:
+    """One figure of every peer, and what Synapse aims at: `met` is None where there is nothing to meet."""
+
+    figure: str
+    unit: str
+    values: Mapping[str, float | None] = field(default_factory=dict)
+    goal: str = ""
+    met: bool | None = None
+
+    def cells(self) -> list[str]:
+        met = {True: "yes", False: "NO", None: "unknown" if self.goal else ""}[self.met]
+        return [self.figure, self.unit, *(_number(self.values.get(c)) for c in COLUMNS), self.goal, met]
+
+
+def _number(value: float | None) -> str:
+    if value is None:
+        return ""
+    return f"{value:.0f}" if value >= 100 else f"{value:.1f}" if value >= 1 else f"{value:.3f}"
+
+
+def render(rows: Sequence[Row]) -> str:
+    """As Markdown that is also readable as it is."""
+    header = ["figure", "unit", *COLUMNS, "goal", "met"]
+    cells = [header, *(row.cells() for row in rows)]
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    numbers = range(2, 2 + len(COLUMNS))
+
+    def line(row: Sequence[str]) -> str:
+        padded = (
+            cell.rjust(width) if index in numbers else cell.ljust(width)
+            for index, (cell, width) in enumerate(zip(row, widths, strict=True))
+        )
+        return "| " + " | ".join(padded) + " |"
+
+    rule = [("-" * (w - 1) + ":") if i in numbers else "-" * w for i, w in enumerate(widths)]
+    return "\n".join([line(header), line(rule), *map(line, cells[1:])])
+
+
+def percentile(samples: Sequence[float], percent: float) -> float:
+    ordered = sorted(samples)
+    return ordered[min(int(len(ordered) * percent / 100), len(ordered) - 1)]
+
+
+def median(values: Sequence[float]) -> float:
+    return statistics.median(values)
+
+
+def at_most(value: float | None, limit: float | None) -> bool | None:
+    return None if value is None or limit is None else value <= limit

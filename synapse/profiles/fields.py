@@ -1,0 +1,190 @@
+"""What a profile may say, what it says by default, and the plain data it becomes."""
+
+from __future__ import annotations
+
+import re
+
+from synapse.record import Record
+from synapse.schema import (
+    Boolean,
+    Choice,
+    Integer,
+    Keys,
+    ListOf,
+    MappingOf,
+    Number,
+    Ports,
+    Regex,
+    Section,
+    Text,
+    Words,
+)
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+# Words that `synapse WORD` means already.
+RESERVED = frozenset(
+    (
+        "all", "attach", "cancel", "config", "demo", "doctor", "external", "help", "input", "interrupt",
+        "keys", "list", "logs", "profiles", "screen", "send", "shell-hook", "start", "status", "stop",
+        "task", "tasks", "why",
+    )
+)  # fmt: skip
+
+# An idle pattern may be one of these names: then it asks for a terminal mode (DEC private mode number).
+MODE_NAMES = {
+    "ALTERNATE_SCREEN": 1049,
+    "APPLICATION_CURSOR": 1,
+    "BRACKETED_PASTE_MODE": 2004,
+    "CURSOR_VISIBLE": 25,
+    "FOCUS_EVENTS": 1004,
+}
+
+
+_ENV_NAME = re.compile(r"[^=\0]+")
+
+
+class _SubmitSequence(Text):
+    __slots__ = ()
+    expected = 'the keys that submit, such as "\\r" in double quotes'
+
+    def take(self, value: object) -> str:
+        text = super().take(value)
+        # Without double quotes YAML reads \r as two characters, and the agent would be typed at for ever.
+        if not any(character < " " for character in text):
+            raise ValueError
+        return text
+
+
+FIELDS = Section(
+    {
+        "extends": Text(empty=False),
+        "command": Words(),
+        "args": ListOf(Text()),
+        "env": MappingOf(Text(), _ENV_NAME, "the name of a variable", null=True),
+        "title": Text(),
+        "description": Text(),
+        "install": Text(),
+        "ports": Ports(),
+        "bare": ListOf(Text(empty=False)),
+        "submit_sequence": _SubmitSequence(),
+        "submit_delay": Number(0, 30),
+        "paste": Choice("bracketed", "plain"),
+        "clear_keys": Keys("strong"),
+        "clear_delay": Number(0, 30),
+        "interrupt_keys": Keys(),
+        "idle_detection": Section(
+            {
+                "strategy": Choice("pattern", "timeout", "hybrid"),
+                "pattern": Regex(names=MODE_NAMES),
+                "pattern_use": Choice("always", "startup_only"),
+                "timeout": Number(0.1, 600),
+            }
+        ),
+        "input_detection": Section(
+            {
+                "enabled": Boolean(),
+                "additional_patterns": ListOf(
+                    Section(
+                        {
+                            "pattern": Regex(),
+                            "type": Choice("confirmation", "selection", "text", "password"),
+                            "options": ListOf(Text()),
+                        },
+                        required=("pattern", "type"),
+                    )
+                ),
+            }
+        ),
+        "instructions": Section(
+            {"method": Choice("argument", "config", "typed", "off"), "argument": Text(empty=False)}
+        ),
+        "response_end": Text(empty=False),
+        "size": Section({"cols": Integer(20, 1000), "rows": Integer(5, 500)}),
+    }
+)
+
+DEFAULTS: dict[str, Any] = {
+    "args": [],
+    "env": {},
+    "title": "",
+    "description": "",
+    "install": "",
+    "ports": None,  # from 8200 on
+    "bare": [],
+    "submit_sequence": "\r",
+    "submit_delay": 0.3,
+    "paste": "bracketed",
+    "clear_keys": "strong",
+    "clear_delay": 0,
+    "interrupt_keys": ["C-c"],
+    "idle_detection": {"strategy": None, "pattern": None, "pattern_use": "always", "timeout": 2.0},
+    "input_detection": {"enabled": True, "additional_patterns": []},
+    "instructions": {"method": "typed", "argument": None},
+    "response_end": None,
+    "size": {"cols": 120, "rows": 40},
+}
+
+
+class IdleDetection(Record):
+    __slots__ = ("pattern", "pattern_use", "strategy", "timeout")
+    strategy: str
+    pattern: str | None
+    pattern_use: str
+    timeout: float
+
+    @property
+    def mode(self) -> int | None:
+        """The terminal mode that the pattern names, if it names one."""
+        return MODE_NAMES.get(self.pattern) if self.pattern else None
+
+
+class InputPattern(Record):
+    __slots__ = ("options", "pattern", "type")
+    pattern: str
+    type: str
+    options: tuple[str, ...]
+
+
+class InputDetection(Record):
+    __slots__ = ("additional_patterns", "enabled")
+    enabled: bool
+    additional_patterns: tuple[InputPattern, ...]
+
+
+class Instructions(Record):
+    __slots__ = ("argument", "method")
+    method: str
+    argument: str | None
+
+
+class Profile(Record):
+    __slots__ = (
+        "args", "bare", "clear_delay", "clear_keys", "command", "description", "env", "idle_detection",
+        "input_detection", "install", "instructions", "interrupt_keys", "name", "paste", "path", "ports",
+        "response_end", "size", "source", "submit_delay", "submit_sequence", "title",
+    )  # fmt: skip
+    name: str
+    source: str
+    path: str
+    command: tuple[str, ...]
+    args: tuple[str, ...]
+    env: dict[str, str | None]
+    title: str
+    description: str
+    install: str
+    ports: tuple[int, int] | None
+    bare: tuple[str, ...]
+    submit_sequence: str
+    submit_delay: float
+    paste: str
+    clear_keys: str | tuple[str, ...]
+    clear_delay: float
+    interrupt_keys: bytes
+    idle_detection: IdleDetection
+    input_detection: InputDetection
+    instructions: Instructions
+    response_end: str | None
+    size: tuple[int, int]  # columns, rows
