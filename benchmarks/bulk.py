@@ -64,8 +64,10 @@ def _write_lines(place: Place) -> tuple[int, float]:
     text: list[str] = []
     count = size = 0
     while size < SIZE:
-        words = " ".join(f"\x1b[{31 + (count + i) % 6}mword{i}\x1b[0m" for i in range(5))
-        line = f"line {count} \x1b[1;38;5;{count % 256}m{count * 7919 % 100003:x}\x1b[m {words}\n"
+        stamp = f"12:{count // 60 % 60:02}:{count % 60:02}.{count % 1000:03}"
+        level = ("\x1b[32mINFO \x1b[0m", "\x1b[33mWARN \x1b[0m", "\x1b[1;31mERROR\x1b[0m")[count % 3]
+        message = f"worker-{count % 8} took job {count * 7919 % 100003:x} and has not said yet what became of it"
+        line = f"line {count} \x1b[2m{stamp}\x1b[0m {level} {message}\n"
         text.append(line)
         size += len(line)
         count += 1

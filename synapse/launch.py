@@ -220,7 +220,16 @@ def run_agent(
         link = HostLink([agent.tcp.fileno(), agent.control.fileno()], hello, log, log.path)
         on_ready = (lambda: report({"ready": agent.entry})) if report else (lambda: None)
         relay = Relay(pty, link, agent.attach, console, (first, second), on_ready, log)
-        status = relay.run()
+        try:
+            status = relay.run()
+        except Exception as error:  # a fault of ours, whatever it is: the terminal is restored already
+            import traceback
+
+            log(f"the relay failed:\n{traceback.format_exc()}")
+            pty.reap()
+            raise SynapseError(
+                f"Synapse failed and had to end {agent.name} ({error!r}): the log is {log.path}."
+            ) from error
         log(f"ended with status {status}")
         # Whoever stopped it waits until all of it is gone; a human whose agent has ended waits for nothing.
         link.close(patience=3.0 if console is None or relay.stopping else 0.0)

@@ -12,11 +12,16 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import hypothesis
 import pytest
 
 from synapse import processes
 from synapse.registry import AgentRegistry, Entry
 from synapse.testing import Terminal
+
+# Time is measured in benchmarks/, not by a test that shares its cores with others.
+hypothesis.settings.register_profile("synapse", deadline=None)
+hypothesis.settings.load_profile("synapse")
 
 SYNAPSE = [sys.executable, "-P", "-m", "synapse"]
 

@@ -68,14 +68,15 @@ def test_the_last_to_attach_is_the_one_who_writes(home: Home) -> None:
 def test_the_terminal_is_restored_when_the_agent_ends_or_is_killed(home: Home) -> None:
     for number, said in ((None, "[a has ended with status 5]"), (signal.SIGKILL, "a is gone")):
         home.run("start", "dummy", "--name", "a", "--", "--tui")
-        with home.terminal("attach", "a") as terminal:
+        shell = " ".join(SYNAPSE) + ' attach a; echo "status $?"; read line'
+        with home.program(["sh", "-c", shell]) as terminal:
             terminal.wait_for("? for shortcuts")
             if number is None:
                 terminal.type("exit 5\r")
             else:
                 os.kill(int(str(home.agents()["a"]["pid"])), number)
             terminal.wait_for(said)
-            assert terminal.wait_exit() == (5 if number is None else 1)
+            terminal.wait_for("status 5" if number is None else "status 1")
             terminal.wait(lambda: not terminal.screen.mode(2004), "end of bracketed paste")
             local = terminal.attributes()[3]
             assert isinstance(local, int) and local & termios.ICANON and local & termios.ECHO

@@ -271,16 +271,15 @@ class TestFaults:
     def test_when_the_relay_is_killed_the_host_restores_the_terminal_and_ends_the_agent(
         self, home: Home
     ) -> None:
-        with home.program(
-            ["sh", "-c", "stty -a; " + " ".join(SYNAPSE) + " dummy --tui --ignore-hup"]
-        ) as terminal:
+        shell = " ".join(SYNAPSE) + ' dummy --tui --ignore-hup; echo "status $?"; read line'
+        with home.program(["sh", "-c", shell]) as terminal:
             terminal.wait_for("? for shortcuts")
             before = terminal.attributes()
             wait(lambda: "is here" in home.log("dummy"), "host")
             os.kill(int(str(home.agents()["dummy"]["pid"])), signal.SIGKILL)
             wait(lambda: home.agents() == {}, "the dead agent off the list", 1.0)
             home_is_quiet(home, keep=[terminal.pid])
-            assert terminal.wait_exit() == 137
+            terminal.wait_for("status 137")
             terminal.wait(lambda: not terminal.screen.mode(2004), "end of bracketed paste")
             after = terminal.attributes()
             assert after[3] != before[3]

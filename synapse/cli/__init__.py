@@ -54,7 +54,9 @@ def main_shell() -> int:
 
 
 def _not_yet(command: str) -> int:
-    raise SynapseError(f"{command} is not in this version yet; `synapse keys <agent> TEXT Enter` types at one.")
+    raise SynapseError(
+        f"{command} is not in this version yet; `synapse keys <agent> TEXT Enter` types at one."
+    )
 
 
 def guarded(call: Callable[[], int]) -> int:

@@ -42,6 +42,8 @@ class Pty:
         self.master = master
         self.winsize = winsize
         self.backlog = bytearray()  # what the agent has not yet taken
+        self._status: int | None = None
+        self._stopped = False
         os.set_blocking(master, False)
 
     @classmethod
@@ -139,20 +141,36 @@ class Pty:
 
     def exited(self) -> bool:
         """Whether the agent has ended; it stays a zombie, so that its pid remains its own until `reap`."""
+        if not hasattr(os, "waitid"):  # macOS before Python 3.13: no zombie, a small risk of pid reuse
+            self._look()
+            return self._status is not None
         return os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
 
     def stopped(self) -> bool:
         """Whether the agent has stopped itself since the last call."""
+        if not hasattr(os, "waitid"):
+            self._look()
+            stopped, self._stopped = self._stopped, False
+            return stopped
         try:
             return os.waitid(os.P_PID, self.pid, os.WSTOPPED | os.WNOHANG) is not None
         except ChildProcessError:
             return False  # a zombie will never stop
 
+    def _look(self) -> None:
+        if self._status is None:
+            pid, status = os.waitpid(self.pid, os.WNOHANG | os.WUNTRACED)
+            if pid and os.WIFSTOPPED(status):
+                self._stopped = True
+            elif pid:
+                self._status = status
+
     def reap(self) -> int:
         """End what is left of the session; the exit status as a shell would give it."""
         processes.end_session(self.pid)
-        _, status = os.waitpid(self.pid, 0)
-        code = os.waitstatus_to_exitcode(status)
+        if self._status is None:
+            _, self._status = os.waitpid(self.pid, 0)
+        code = os.waitstatus_to_exitcode(self._status)
         return 128 - code if code < 0 else code
 
 
