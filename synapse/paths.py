@@ -5,6 +5,8 @@ Only `os.path`: the relay starts through here, and `pathlib` alone would cost it
 
 import os
 
+from synapse.digest import sha256_hex
+
 
 def synapse_home() -> str:
     return os.environ.get("SYNAPSE_HOME") or os.path.expanduser("~/.synapse")
@@ -63,15 +65,13 @@ def runtime_dir() -> str:
 
     One directory a pair of homes: the same agent in another home is another agent.
     """
-    import hashlib
-
     homes = f"{os.path.abspath(synapse_home())}|{os.path.abspath(a2a_home())}"
     base = os.environ.get("XDG_RUNTIME_DIR")
     if not base or len(base) > 40 or not os.access(base, os.W_OK):
         base = f"/tmp/synapse-{os.getuid()}"
         private_dir(base)
         check_private(base)
-    return private_dir(os.path.join(base, "synapse-" + hashlib.sha256(homes.encode()).hexdigest()[:10]))
+    return private_dir(os.path.join(base, "synapse-" + sha256_hex(homes)[:10]))
 
 
 def check_private(path: str) -> None:

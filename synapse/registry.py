@@ -6,7 +6,6 @@ a port are chosen.
 """
 
 import fcntl
-import hashlib
 import json
 import os
 import re
@@ -16,6 +15,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from synapse import paths
+from synapse.digest import sha256_hex
 from synapse.errors import SynapseError, TargetError, UsageError
 
 READY = "READY"
@@ -49,7 +49,7 @@ class AgentRegistry:
         key = f"{self.hostname}|{working_dir}|{agent_type}"
         if instance > 1:
             key += f"|{instance}"
-        return hashlib.sha256(key.encode("utf-8", "surrogateescape")).hexdigest()
+        return sha256_hex(key)
 
     def choose(
         self, agent_type: str, working_dir: str, name: str | None, live: dict[str, Entry]
