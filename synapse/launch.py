@@ -1,11 +1,15 @@
-"""Turns this process into the relay of one agent: claim, bind, register, spawn, run."""
+"""Turns this process into the relay of one agent: claim, bind, register, spawn, run.
+
+Until the agent is spawned every import counts: `socket` alone costs 4 ms (hence `_socket`), the relay's own
+modules 6. They are imported while the agent starts.
+"""
 
 from __future__ import annotations
 
+import _socket
 import errno
 import json
 import os
-import socket
 import time
 from collections.abc import Callable, Iterable, Sequence
 
@@ -15,9 +19,12 @@ from synapse.errors import SynapseError, UsageError
 from synapse.profiles import Profile
 from synapse.registry import AgentRegistry, Entry
 from synapse.relay.console import Console
-from synapse.relay.link import HostLink
-from synapse.relay.loop import Relay
 from synapse.relay.pty import Pty, make_winsize, split_winsize
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from synapse.relay.link import HostLink
+    from synapse.relay.loop import Relay
 
 FIRST_COMMON_PORT = 8200  # for a profile without a range, and for every range that is full
 LAST_PORT = 65535
@@ -33,7 +40,7 @@ _TERMINAL_VARIABLES = (
 class Claim:
     """A name, a port and the sockets, ours from here on."""
 
-    def __init__(self, registry: AgentRegistry, entry: Entry, sockets: list[socket.socket]) -> None:
+    def __init__(self, registry: AgentRegistry, entry: Entry, sockets: list[_socket.socket]) -> None:
         self.registry = registry
         self.entry = entry
         self.agent_id = str(entry["agent_id"])
@@ -78,10 +85,10 @@ def _candidate_ports(profile: Profile, settings: Settings, name: str, port: int 
     yield from range(FIRST_COMMON_PORT, LAST_PORT + 1)
 
 
-def _bind_tcp(candidates: Iterable[int], wanted: int | None) -> socket.socket:
+def _bind_tcp(candidates: Iterable[int], wanted: int | None) -> _socket.socket:
     for port in candidates:
-        sock = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
-        sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        sock = _socket.socket(_socket.AF_INET, _socket.SOCK_STREAM)
+        sock.setsockopt(_socket.SOL_SOCKET, _socket.SO_REUSEADDR, 1)
         try:
             sock.bind(("127.0.0.1", port))
             sock.listen(128)  # two that may bind the same port may not both listen on it
@@ -96,12 +103,12 @@ def _bind_tcp(candidates: Iterable[int], wanted: int | None) -> socket.socket:
     raise SynapseError("no port is free from 8200 on: stop an agent, or name one with --port.")
 
 
-def _bind_unix(path: str) -> socket.socket:
+def _bind_unix(path: str) -> _socket.socket:
     try:
         os.unlink(path)  # left by a dead agent: the id is ours, its lock was free
     except FileNotFoundError:
         pass
-    sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    sock = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
     try:
         sock.bind(path)
     except OSError as error:
@@ -190,36 +197,9 @@ def run_agent(
     agent = claim(profile, settings, name, port)
     log = Logger(paths.log_file(agent.name))
     try:
-        env = _environment(profile, agent.entry)
-        if console is not None:
-            winsize, attributes = console.winsize(), console.saved
-        else:
-            winsize, attributes = make_winsize(*profile.size), None
-            env = _background_environment(env)
-        argv = [*command, *profile.args, *args]
-        try:
-            pty = Pty.spawn(argv, env, winsize, attributes)
-        except OSError as error:
-            raise SynapseError(f"cannot start {argv[0]}: {error.strerror}.") from error
-        log(f"started {agent.name}: {json.dumps(argv)} as {pty.pid}, port {agent.entry['port']}")
-        first, second = settings.detach_keys
-        relay: Relay
-
-        def hello() -> dict[str, object]:
-            cols, rows = split_winsize(pty.winsize)
-            return {
-                "entry": agent.entry,
-                "profile": profile.name,
-                "child": pty.pid,
-                "cols": cols,
-                "rows": rows,
-                "console": relay.front.console.describe() if relay.front.console else None,
-                "generation": link.generation,
-            }
-
-        link = HostLink([agent.tcp.fileno(), agent.control.fileno()], hello, log, log.path)
-        on_ready = (lambda: report({"ready": agent.entry})) if report else (lambda: None)
-        relay = Relay(pty, link, agent.attach, console, (first, second), on_ready, log)
+        pty = _spawn(profile, [*command, *profile.args, *args], agent, console)
+        log(f"started {agent.name}: {json.dumps(list(args))} as {pty.pid}, port {agent.entry['port']}")
+        relay, link = _make_relay(profile, agent, pty, console, settings.detach_keys, report, log)
         try:
             status = relay.run()
         except Exception as error:  # a fault of ours, whatever it is: the terminal is restored already
@@ -239,6 +219,52 @@ def run_agent(
     if report is not None:
         report({"ended": status, "output": link.recent().decode("utf-8", "replace")})
     return status
+
+
+def _spawn(profile: Profile, argv: list[str], agent: Claim, console: Console | None) -> Pty:
+    env = _environment(profile, agent.entry)
+    try:
+        if console is not None:
+            return Pty.spawn(argv, env, console.winsize(), console.saved)
+        return Pty.spawn(argv, _background_environment(env), make_winsize(*profile.size))
+    except OSError as error:
+        raise SynapseError(f"cannot start {argv[0]}: {error.strerror}.") from error
+
+
+def _make_relay(
+    profile: Profile,
+    agent: Claim,
+    pty: Pty,
+    console: Console | None,
+    detach_keys: tuple[bytes, bytes],
+    report: Report | None,
+    log: Logger,
+) -> tuple[Relay, HostLink]:
+    import socket
+
+    from synapse.relay.link import HostLink
+    from synapse.relay.loop import Relay
+
+    def hello() -> dict[str, object]:
+        cols, rows = split_winsize(pty.winsize)
+        return {
+            "entry": agent.entry,
+            "profile": profile.name,
+            "child": pty.pid,
+            "cols": cols,
+            "rows": rows,
+            "console": relay.front.console.describe() if relay.front.console else None,
+            "generation": link.generation,
+        }
+
+    def on_ready() -> None:
+        if report is not None:
+            report({"ready": agent.entry})
+
+    link = HostLink([agent.tcp.fileno(), agent.control.fileno()], hello, log, log.path)
+    listener = socket.socket(fileno=agent.attach.detach())
+    relay = Relay(pty, link, listener, console, detach_keys, on_ready, log)
+    return relay, link
 
 
 def _check_writable() -> None:

@@ -9,7 +9,6 @@ import fcntl
 import json
 import os
 import re
-import socket
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -40,7 +39,7 @@ def check_name(name: str) -> None:
 class AgentRegistry:
     def __init__(self, registry_dir: str | os.PathLike[str] | None = None) -> None:
         self.registry_dir = os.fspath(registry_dir) if registry_dir is not None else paths.registry_dir()
-        self.hostname = socket.gethostname()
+        self.hostname = os.uname().nodename
         self._locks: dict[str, int] = {}  # of the agents that this process keeps alive
 
     # --- names and ids ------------------------------------------------------------------------------------

@@ -12,19 +12,22 @@ OnReady = Callable[[int], None]
 class Reactor:
     def __init__(self) -> None:
         self._selector = selectors.DefaultSelector()
+        self._watched: dict[int, int] = {}  # what each descriptor is watched for: asked on every keystroke
         self._timers: list[tuple[float, int, Callable[[], None]]] = []
         self._count = 0  # two timers of the same moment run in the order they were set
 
     def watch(self, fd: int, events: int, call: OnReady) -> None:
         """Have `call` told of `events` on `fd`; of none, when there are none."""
-        known = self._selector.get_map().get(fd)
-        if known is None:
-            if events:
-                self._selector.register(fd, events, call)
+        known = self._watched.get(fd, 0)
+        if known == events:
+            return
+        if not known:
+            self._selector.register(fd, events, call)
         elif not events:
             self._selector.unregister(fd)
-        elif known.events != events:
+        else:
             self._selector.modify(fd, events, call)
+        self._watched[fd] = events
 
     def later(self, seconds: float, call: Callable[[], None]) -> None:
         self._count += 1
@@ -34,7 +37,7 @@ class Reactor:
         """Wait for something to happen, and see to it."""
         timeout = max(self._timers[0][0] - time.monotonic(), 0.0) if self._timers else None
         for key, events in self._selector.select(timeout):
-            if self._selector.get_map().get(key.fd) is key:  # not dropped by one that came before it
+            if self._watched.get(key.fd):  # not dropped by one that came before it
                 key.data(events)
         while self._timers and self._timers[0][0] <= time.monotonic():
             heapq.heappop(self._timers)[2]()
