@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 
 from synapse import paths
+from synapse.agents.flags import channel_arguments
 from synapse.config import Settings, load_settings
 from synapse.errors import SynapseError, UsageError
 from synapse.profiles import Profile
@@ -38,7 +39,7 @@ class Claim:
         self.entry = entry
         self.agent_id = str(entry["agent_id"])
         self.name = str(entry["name"])
-        self.tcp, self.control, self.attach = sockets
+        self.tcp, self.control, self.events, self.attach = sockets
 
     def release(self) -> None:
         with self.registry.mutex():
@@ -56,13 +57,14 @@ def claim(profile: Profile, settings: Settings, name: str | None, port: int | No
         number = tcp.getsockname()[1]
         try:
             control = _bind_unix(paths.control_socket(agent_id))
+            events = _bind_unix(paths.events_socket(agent_id))
             attach = _bind_unix(paths.attach_socket(agent_id))
         except OSError as error:
             raise SynapseError(f"cannot create a socket in {error.filename}: {error.strerror}.") from error
         entry = registry.register(
             agent_id, profile.name, number, name=chosen, working_dir=working_dir, socket=control.getsockname()
         )
-    return Claim(registry, entry, [tcp, control, attach])
+    return Claim(registry, entry, [tcp, control, events, attach])
 
 
 def _candidate_ports(profile: Profile, settings: Settings, name: str, port: int | None) -> Iterable[int]:
@@ -146,6 +148,7 @@ def _environment(profile: Profile, entry: Entry | None) -> dict[str, str]:
         env["SYNAPSE_AGENT_ID"] = str(entry["agent_id"])
         env["SYNAPSE_AGENT_NAME"] = str(entry["name"])
         env["SYNAPSE_ENDPOINT"] = str(entry["endpoint"])
+        env["SYNAPSE_EVENTS"] = paths.events_socket(str(entry["agent_id"]))
     return env
 
 
@@ -196,12 +199,14 @@ def run_agent(
         else:
             winsize, attributes = make_winsize(*profile.size), None
             env = _background_environment(env)
-        argv = [*command, *profile.args, *args]
+        own = [*profile.args, *args]
+        argv = [*command, *channel_arguments(profile.channel, own, env), *own]
+        started_at = time.time()
         try:
             pty = Pty.spawn(argv, env, winsize, attributes)
         except OSError as error:
             raise SynapseError(f"cannot start {argv[0]}: {error.strerror}.") from error
-        log(f"started {agent.name}: {json.dumps(argv)} as {pty.pid}, port {agent.entry['port']}")
+        log(f"started {agent.name}: {json.dumps([*command, *own])} as {pty.pid}, port {agent.entry['port']}")
         first, second = settings.detach_keys
         relay: Relay
 
@@ -211,13 +216,15 @@ def run_agent(
                 "entry": agent.entry,
                 "profile": profile.name,
                 "child": pty.pid,
+                "started_at": started_at,
                 "cols": cols,
                 "rows": rows,
                 "console": relay.front.console.describe() if relay.front.console else None,
                 "generation": link.generation,
             }
 
-        link = HostLink([agent.tcp.fileno(), agent.control.fileno()], hello, log, log.path)
+        inherited = [sock.fileno() for sock in (agent.tcp, agent.control, agent.events)]
+        link = HostLink(inherited, hello, log, log.path)
         on_ready = (lambda: report({"ready": agent.entry})) if report else (lambda: None)
         relay = Relay(pty, link, agent.attach, console, (first, second), on_ready, log)
         try:
