@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import signal
 import sys
 import time
 
@@ -16,6 +17,7 @@ def main(names: list[str]) -> int:
     if unknown:
         print(f"no benchmark {' or '.join(unknown)}: there are {', '.join(NAMES)}", file=sys.stderr)
         return 2
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that everything that was started is ended
     rows = []
     for name in names or NAMES:
         print(f"{name} …", end=" ", file=sys.stderr, flush=True)

@@ -66,7 +66,9 @@ def _write_lines(place: Place) -> tuple[int, float]:
     while size < SIZE:
         stamp = f"12:{count // 60 % 60:02}:{count % 60:02}.{count % 1000:03}"
         level = ("\x1b[32mINFO \x1b[0m", "\x1b[33mWARN \x1b[0m", "\x1b[1;31mERROR\x1b[0m")[count % 3]
-        message = f"worker-{count % 8} took job {count * 7919 % 100003:x} and has not said yet what became of it"
+        message = (
+            f"worker-{count % 8} took job {count * 7919 % 100003:x} and has not yet said what came of it"
+        )
         line = f"line {count} \x1b[2m{stamp}\x1b[0m {level} {message}\n"
         text.append(line)
         size += len(line)

@@ -3,6 +3,7 @@
 import http.client
 import json
 import socket
+from collections.abc import Iterator
 
 from synapse.errors import SynapseError, TargetError, WaitTimeout
 from synapse.registry import Entry
@@ -43,3 +44,19 @@ def call(
     if response.status != 200:
         raise SynapseError(f"{name} refused: {answer.get('detail', response.reason)}.")
     return dict(answer)
+
+
+def stream(entry: Entry, path: str) -> Iterator[str]:
+    """The lines of an answer that goes on for as long as the agent lives."""
+    connection = _UnixConnection(str(entry["socket"]), timeout=10.0)
+    try:
+        connection.request("GET", path)
+        response = connection.getresponse()
+        if connection.sock is not None:
+            connection.sock.settimeout(None)
+        for line in response:
+            yield line.decode()
+    except (OSError, http.client.HTTPException) as error:
+        raise TargetError(f"{entry['name']} has just ended: see `synapse logs {entry['name']}`.") from error
+    finally:
+        connection.close()

@@ -1,16 +1,17 @@
 """TerminalController: one agent's terminal as the rest of the host sees it."""
 
-import logging
+from __future__ import annotations
+
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Any
 
-from synapse.idle_detector import IdleDetector
-from synapse.profiles import MODE_NAMES, Profile
-from synapse.registry import PROCESSING, READY
+from synapse.agents.base import Channel
+from synapse.observer import Observer
+from synapse.profiles import Profile
 from synapse.relay import wire
+from synapse.status import Verdict
 from synapse.terminal.screen import Screen, make_screen
-
-logger = logging.getLogger(__name__)
 
 CONTEXT_LENGTH = 2000
 
@@ -24,6 +25,7 @@ class TerminalController:
     def __init__(
         self,
         profile: Profile,
+        channel: Channel,
         send: Callable[[bytes], None],
         cols: int,
         rows: int,
@@ -31,31 +33,28 @@ class TerminalController:
     ) -> None:
         self.profile = profile
         self.screen: Screen = make_screen(cols, rows)
-        self.status = PROCESSING
         self.exit_status: int | None = None
-        self.output_bytes = 0
         self._send = send
         self._clock = clock
-        idle = profile.idle_detection
-        self._idle = IdleDetector(
-            idle.strategy, idle.pattern, idle.pattern_use, idle.timeout, modes=MODE_NAMES
-        )
         self._output_callbacks: list[Callable[[bytes], None]] = []
         self._status_callbacks: list[Callable[[str], None]] = []
+        self.observer = Observer(profile, self.screen, channel, self._on_status)
 
     @property
     def running(self) -> bool:
         return self.exit_status is None
 
+    @property
+    def status(self) -> str:
+        return self.observer.verdict.status
+
     # --- from the relay -----------------------------------------------------------------------------------
 
     def feed(self, data: bytes) -> None:
         self.screen.feed(data)
-        self.output_bytes += len(data)
-        self._idle.output(self._clock())
         for callback in self._output_callbacks:
             callback(data)
-        self._set_status(PROCESSING)
+        self.observer.output(self._clock())
 
     def resized(self, cols: int, rows: int) -> None:
         self.screen.resize(cols, rows)
@@ -64,24 +63,34 @@ class TerminalController:
         """A human's terminal answers terminal queries itself; without one, the emulator does."""
         self.screen.on_reply(None if present else self._type)
 
+    def key_typed(self, submits: bool) -> None:
+        self.observer.key(submits, self._clock())
+
     def exited(self, status: int) -> None:
         self.exit_status = status
+        self.observer.exited(status, self._clock())
+
+    # --- from the agent's own hooks -----------------------------------------------------------------------
+
+    def event(self, event: Mapping[str, Any]) -> None:
+        self.observer.event(event, self._clock())
 
     # --- for the host -------------------------------------------------------------------------------------
 
     def check_status(self) -> float | None:
-        """Look at the screen and the clock; seconds until it is worth looking again, if ever."""
-        now = self._clock()
-        if self._idle.is_idle(now, self.screen.text, self.screen.mode):
-            self._set_status(READY)
-        return self._idle.next_check(now)
+        """Look at screen, transcript and clock; seconds until it is worth looking again, if ever."""
+        return self.observer.check(self._clock())
+
+    def explain(self) -> dict[str, Any]:
+        return self.observer.explain(self._clock())
 
     def write(self, data: str, submit_seq: str | None = None) -> None:
         """Type text, and then what submits it."""
-        self._type(data.encode() + (submit_seq or "").encode())
+        self.type_keys(data.encode() + (submit_seq or "").encode())
 
     def type_keys(self, data: bytes) -> None:
         self._type(data)
+        self.key_typed(b"\r" in data)
 
     def interrupt(self) -> None:
         """Press what interrupts this agent."""
@@ -105,11 +114,13 @@ class TerminalController:
     def add_status_callback(self, callback: Callable[[str], None]) -> None:
         self._status_callbacks.append(callback)
 
+    def remove_status_callback(self, callback: Callable[[str], None]) -> None:
+        if callback in self._status_callbacks:
+            self._status_callbacks.remove(callback)
+
     def _type(self, data: bytes) -> None:
         self._send(wire.pack(wire.TYPE, data))
 
-    def _set_status(self, status: str) -> None:
-        if status != self.status:
-            self.status = status
-            for callback in self._status_callbacks:
-                callback(status)
+    def _on_status(self, verdict: Verdict) -> None:
+        for callback in self._status_callbacks:
+            callback(verdict.status)

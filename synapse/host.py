@@ -9,10 +9,15 @@ import signal
 import socket
 import sys
 import time
+from collections.abc import Mapping
+from typing import Any
 
 import uvloop
 
 from synapse import paths, processes
+from synapse.agents import open_channel
+from synapse.agents.base import Surroundings
+from synapse.agents.events import EventReceiver
 from synapse.controller import TerminalController
 from synapse.doors import LoopbackOnly
 from synapse.modes import ModeTracker
@@ -25,17 +30,21 @@ from synapse.server import Door, private_app, public_app
 
 logger = logging.getLogger(__name__)
 
+LOOK_SOON = 0.02  # seconds after output, a key or an event
 LOOK_EVERY = 1.0  # seconds between two looks at the contents for the output log
 
 
 class Host:
     """One agent. Lives as long as its relay: the end of the wire is the end."""
 
-    def __init__(self, link: socket.socket, tcp: socket.socket, control: socket.socket) -> None:
+    def __init__(
+        self, link: socket.socket, tcp: socket.socket, control: socket.socket, events: socket.socket
+    ) -> None:
         self._loop = asyncio.get_running_loop()
         self._link = link
         self._tcp = tcp
         self._control = control
+        self._events = events
         self._unpacker = wire.Unpacker()
         self._outbox = bytearray()
         self._ended = asyncio.Event()
@@ -58,6 +67,7 @@ class Host:
         serving = [asyncio.ensure_future(door.open()) for door in doors]
         while not all(door.started for door in doors):
             await asyncio.sleep(0)
+        await EventReceiver(self._events, self._on_event).serve()
         self._send(wire.pack(wire.READY))
         await self._ended.wait()
         self._finish()
@@ -72,6 +82,11 @@ class Host:
             Door(LoopbackOnly(public_app(self._controller, self._entry), port), self._tcp),
             Door(private_app(self._controller, self._entry), self._control),
         ]
+
+    def _on_event(self, event: Mapping[str, Any]) -> None:
+        assert self._controller is not None
+        self._controller.event(event)
+        self._watch_status()
 
     # --- the wire -----------------------------------------------------------------------------------------
 
@@ -101,6 +116,9 @@ class Host:
             controller.feed(payload)
             self._watch_status()
             self._look_later()
+        elif kind == wire.KEYS:
+            controller.key_typed(payload == b"\1")
+            self._watch_status()
         elif kind == wire.RESIZE:
             controller.resized(*wire.unpack_size(payload))
         elif kind == wire.CONSOLE:
@@ -122,7 +140,10 @@ class Host:
         self._child = (child, processes.start_time(child))
         profile = load_profile(str(hello["profile"]))
         cols, rows = int(str(hello["cols"])), int(str(hello["rows"]))
-        self._controller = TerminalController(profile, self._send, cols, rows)
+        env = {**os.environ, **{key: value or "" for key, value in profile.env.items()}}
+        surroundings = Surroundings(str(entry["working_dir"]), env, float(str(hello["started_at"])), child)
+        channel = open_channel(profile.channel, surroundings)
+        self._controller = TerminalController(profile, channel, self._send, cols, rows)
         self._controller.console_changed(console is not None)
         self._controller.add_status_callback(self._publish_status)
         self._output_log = OutputLog(paths.output_file(str(entry["name"])))
@@ -149,15 +170,16 @@ class Host:
     # --- status and output log ----------------------------------------------------------------------------
 
     def _watch_status(self) -> None:
+        """See to it that the status is looked at soon; one look serves any number of causes."""
         if self._status_timer is None:
-            assert self._controller is not None
-            wait = self._controller.check_status()
-            if wait is not None:
-                self._status_timer = self._loop.call_later(wait + 0.005, self._on_status_timer)
+            self._status_timer = self._loop.call_later(LOOK_SOON, self._check_status)
 
-    def _on_status_timer(self) -> None:
+    def _check_status(self) -> None:
+        assert self._controller is not None
         self._status_timer = None
-        self._watch_status()
+        wait = self._controller.check_status()
+        if wait is not None:
+            self._status_timer = self._loop.call_later(wait, self._check_status)
 
     def _publish_status(self, status: str) -> None:
         try:
@@ -222,9 +244,9 @@ def _log_to(path: str) -> None:
 
 
 async def _main(fds: list[int]) -> None:
-    link, tcp, control = (socket.socket(fileno=fd) for fd in fds)
+    link, tcp, control, events = (socket.socket(fileno=fd) for fd in fds)
     link.setblocking(False)
-    await Host(link, tcp, control).run()
+    await Host(link, tcp, control, events).run()
 
 
 def main() -> None:
@@ -232,7 +254,7 @@ def main() -> None:
     os.umask(0o077)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
-    fds = [int(argument) for argument in sys.argv[1:4]]
+    fds = [int(argument) for argument in sys.argv[1:5]]
     for fd in fds:
         os.set_inheritable(fd, False)
     uvloop.run(_main(fds))

@@ -32,6 +32,7 @@ class IdleDetector:
         self._uses_pattern = strategy != "timeout"
         self._only_at_startup = strategy == "hybrid" or pattern_use == "startup_only"
         self._started = False
+        self.by_pattern = False  # whether the last idle was seen on the screen, or only heard as silence
         self._last_output: float | None = None
 
     def output(self, now: float) -> None:
@@ -43,12 +44,13 @@ class IdleDetector:
             return False  # it has not shown anything yet
         quiet = now - self._last_output
         if self._pattern_counts():
-            matched = quiet >= min(SETTLE, self.timeout) and self._matches(text, mode)
+            matched = quiet >= min(SETTLE, self.timeout) and self.shows_idle(text, mode)
             if matched:
-                self._started = True
+                self._started = self.by_pattern = True
                 return True
         if quiet >= self.timeout:
             self._started = True
+            self.by_pattern = False
             return True
         return False
 
@@ -64,7 +66,8 @@ class IdleDetector:
     def _pattern_counts(self) -> bool:
         return self._uses_pattern and not (self._only_at_startup and self._started)
 
-    def _matches(self, text: Callable[[], str], mode: Callable[[int], bool]) -> bool:
+    def shows_idle(self, text: Callable[[], str], mode: Callable[[int], bool]) -> bool:
+        """Whether the pattern is there now, whatever the silence."""
         if self._mode is not None:
             return mode(self._mode)
         return self._regex is not None and self._regex.search(text()) is not None

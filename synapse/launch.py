@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 
 from synapse import paths
+from synapse.agents.flags import channel_arguments
 from synapse.config import Settings, load_settings
 from synapse.errors import SynapseError, UsageError
 from synapse.profiles import Profile
@@ -45,7 +46,7 @@ class Claim:
         self.entry = entry
         self.agent_id = str(entry["agent_id"])
         self.name = str(entry["name"])
-        self.tcp, self.control, self.attach = sockets
+        self.tcp, self.control, self.events, self.attach = sockets
 
     def release(self) -> None:
         with self.registry.mutex():
@@ -63,13 +64,14 @@ def claim(profile: Profile, settings: Settings, name: str | None, port: int | No
         number = tcp.getsockname()[1]
         try:
             control = _bind_unix(paths.control_socket(agent_id))
+            events = _bind_unix(paths.events_socket(agent_id))
             attach = _bind_unix(paths.attach_socket(agent_id))
         except OSError as error:
             raise SynapseError(f"cannot create a socket in {error.filename}: {error.strerror}.") from error
         entry = registry.register(
             agent_id, profile.name, number, name=chosen, working_dir=working_dir, socket=control.getsockname()
         )
-    return Claim(registry, entry, [tcp, control, attach])
+    return Claim(registry, entry, [tcp, control, events, attach])
 
 
 def _candidate_ports(profile: Profile, settings: Settings, name: str, port: int | None) -> Iterable[int]:
@@ -153,6 +155,7 @@ def _environment(profile: Profile, entry: Entry | None) -> dict[str, str]:
         env["SYNAPSE_AGENT_ID"] = str(entry["agent_id"])
         env["SYNAPSE_AGENT_NAME"] = str(entry["name"])
         env["SYNAPSE_ENDPOINT"] = str(entry["endpoint"])
+        env["SYNAPSE_EVENTS"] = paths.events_socket(str(entry["agent_id"]))
     return env
 
 
@@ -197,9 +200,10 @@ def run_agent(
     agent = claim(profile, settings, name, port)
     log = Logger(paths.log_file(agent.name))
     try:
-        pty = _spawn(profile, [*command, *profile.args, *args], agent, console)
+        started_at = time.time()
+        pty = _spawn(profile, command, [*profile.args, *args], agent, console)
         log(f"started {agent.name}: {json.dumps(list(args))} as {pty.pid}, port {agent.entry['port']}")
-        relay, link = _make_relay(profile, agent, pty, console, settings.detach_keys, report, log)
+        relay, link = _make_relay(profile, agent, pty, console, settings.detach_keys, started_at, report, log)
         try:
             status = relay.run()
         except Exception as error:  # a fault of ours, whatever it is: the terminal is restored already
@@ -221,8 +225,11 @@ def run_agent(
     return status
 
 
-def _spawn(profile: Profile, argv: list[str], agent: Claim, console: Console | None) -> Pty:
+def _spawn(
+    profile: Profile, command: list[str], args: list[str], agent: Claim, console: Console | None
+) -> Pty:
     env = _environment(profile, agent.entry)
+    argv = [*command, *channel_arguments(profile.channel, args, env), *args]
     try:
         if console is not None:
             return Pty.spawn(argv, env, console.winsize(), console.saved)
@@ -237,6 +244,7 @@ def _make_relay(
     pty: Pty,
     console: Console | None,
     detach_keys: tuple[bytes, bytes],
+    started_at: float,
     report: Report | None,
     log: Logger,
 ) -> tuple[Relay, HostLink]:
@@ -251,6 +259,7 @@ def _make_relay(
             "entry": agent.entry,
             "profile": profile.name,
             "child": pty.pid,
+            "started_at": started_at,
             "cols": cols,
             "rows": rows,
             "console": relay.front.console.describe() if relay.front.console else None,
@@ -261,7 +270,8 @@ def _make_relay(
         if report is not None:
             report({"ready": agent.entry})
 
-    link = HostLink([agent.tcp.fileno(), agent.control.fileno()], hello, log, log.path)
+    inherited = [sock.fileno() for sock in (agent.tcp, agent.control, agent.events)]
+    link = HostLink(inherited, hello, log, log.path)
     listener = socket.socket(fileno=agent.attach.detach())
     relay = Relay(pty, link, listener, console, detach_keys, on_ready, log)
     return relay, link

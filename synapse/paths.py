@@ -86,6 +86,11 @@ def control_socket(agent_id: str) -> str:
     return os.path.join(runtime_dir(), agent_id[:16] + ".http")
 
 
+def events_socket(agent_id: str) -> str:
+    """Where the agent CLI's own hooks report."""
+    return os.path.join(runtime_dir(), agent_id[:16] + ".hook")
+
+
 def attach_socket(agent_id: str) -> str:
     """The relay's own door: terminals that attach."""
     return os.path.join(runtime_dir(), agent_id[:16] + ".tty")
@@ -94,7 +99,7 @@ def attach_socket(agent_id: str) -> str:
 def remove_sockets(agent_id: str) -> None:
     """Clear away an agent's sockets, and the directory with the last of them. Under the registry's mutex."""
     directory = runtime_dir()
-    for path in (control_socket(agent_id), attach_socket(agent_id)):
+    for path in (control_socket(agent_id), events_socket(agent_id), attach_socket(agent_id)):
         try:
             os.unlink(path)
         except OSError:

@@ -10,10 +10,12 @@ from typing import Any
 
 import uvicorn
 from fastapi import FastAPI, HTTPException
+from fastapi.responses import StreamingResponse
 from pydantic import BaseModel, Field
 
 from synapse import __version__, keys
 from synapse.controller import TerminalController
+from synapse.recording import record
 from synapse.registry import Entry
 
 
@@ -110,6 +112,20 @@ def private_app(controller: TerminalController, entry: Entry) -> FastAPI:
             raise HTTPException(422, "data is not base64") from error
         controller.type_keys(data)
         return Typed(bytes=len(data))
+
+    @app.get("/terminal/recording")
+    async def recording() -> StreamingResponse:
+        return StreamingResponse(record(controller), media_type="application/x-ndjson")
+
+    @app.get("/why")
+    async def why() -> dict[str, Any]:
+        return controller.explain()
+
+    @app.get("/turns")
+    async def turns() -> list[dict[str, Any]]:
+        tracker = controller.observer.turns
+        known = [*tracker.finished, *([tracker.current] if tracker.current else [])]
+        return [turn.to_dict() for turn in known]
 
     return app
 

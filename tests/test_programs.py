@@ -123,9 +123,9 @@ def test_python_with_its_own_line_editing(home: Home, program: str) -> None:
     with home.terminal("py") as terminal:
         terminal.wait_for(">>>")
         terminal.type("1+\x1b[D2\x1b[C3\r")  # editing in the middle: 12+3
-        terminal.wait_for("15")
+        terminal.wait(lambda: terminal.screen.text().endswith("15\n>>>"), "result and prompt")
         terminal.type("\x1b[A\r")
-        terminal.wait(lambda: terminal.screen.text().count("15") == 2, "history")
+        terminal.wait(lambda: terminal.screen.text().count("\n15\n>>>") == 2, "history")
         terminal.type("\x04")
         assert terminal.wait_exit() == 0
 

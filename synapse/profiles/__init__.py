@@ -21,6 +21,8 @@ from synapse.profiles.fields import (
     InputPattern,
     Instructions,
     Profile,
+    Signal,
+    Signals,
 )
 from synapse.record import Record
 from synapse.schema import NAME, nearest, validate
@@ -42,6 +44,7 @@ __all__ = [
     "Explained",
     "Listed",
     "Profile",
+    "Signal",
     "clear_bytes",
     "explain_profile",
     "instruction_arguments",
@@ -266,6 +269,17 @@ def _complete(values: dict[str, Any], path: str) -> None:
         raise ProfileError("\n".join(f"{path}: {problem}" for problem in problems))
 
 
+def _signals(rules: list[dict[str, Any]]) -> tuple[Signal, ...]:
+    return tuple(
+        Signal(
+            pattern=rule["pattern"],
+            means=tuple(word.upper() for word in rule["means"]),
+            number=rule.get("number", 0),
+        )
+        for rule in rules
+    )
+
+
 def _build(explained: Explained) -> Profile:
     values = explained.values
     command = [sys.executable if word == "{python}" else word for word in values["command"]]
@@ -291,6 +305,7 @@ def _build(explained: Explained) -> Profile:
             "idle_detection": IdleDetection(**values["idle_detection"]),
             "input_detection": InputDetection(enabled=detection["enabled"], additional_patterns=patterns),
             "instructions": Instructions(**values["instructions"]),
+            "signals": Signals(**{kind: _signals(rules) for kind, rules in values["signals"].items()}),
             "size": (values["size"]["cols"], values["size"]["rows"]),
         }
     )

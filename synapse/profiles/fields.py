@@ -58,6 +58,13 @@ class _SubmitSequence(Text):
         return text
 
 
+_MEANS = ListOf(Choice("ready", "processing", "input_required"))
+_SIGNAL = Section({"pattern": Regex(), "means": _MEANS}, required=("pattern", "means"))
+_OSC_SIGNAL = Section(
+    {"number": Integer(0, 99999), "pattern": Regex(), "means": _MEANS},
+    required=("number", "pattern", "means"),
+)
+
 FIELDS = Section(
     {
         "extends": Text(empty=False),
@@ -101,6 +108,8 @@ FIELDS = Section(
         "instructions": Section(
             {"method": Choice("argument", "config", "typed", "off"), "argument": Text(empty=False)}
         ),
+        "channel": Choice("none", "claude", "codex", "gemini"),
+        "signals": Section({"title": ListOf(_SIGNAL), "osc": ListOf(_OSC_SIGNAL), "screen": ListOf(_SIGNAL)}),
         "response_end": Text(empty=False),
         "size": Section({"cols": Integer(20, 1000), "rows": Integer(5, 500)}),
     }
@@ -123,6 +132,8 @@ DEFAULTS: dict[str, Any] = {
     "idle_detection": {"strategy": None, "pattern": None, "pattern_use": "always", "timeout": 2.0},
     "input_detection": {"enabled": True, "additional_patterns": []},
     "instructions": {"method": "typed", "argument": None},
+    "channel": "none",
+    "signals": {"title": [], "osc": [], "screen": []},
     "response_end": None,
     "size": {"cols": 120, "rows": 40},
 }
@@ -160,11 +171,28 @@ class Instructions(Record):
     argument: str | None
 
 
+class Signal(Record):
+    """What a title, an OSC sequence or the screen means when the pattern matches."""
+
+    __slots__ = ("means", "number", "pattern")
+    pattern: str
+    means: tuple[str, ...]
+    number: int
+
+
+class Signals(Record):
+    __slots__ = ("osc", "screen", "title")
+    title: tuple[Signal, ...]
+    osc: tuple[Signal, ...]
+    screen: tuple[Signal, ...]
+
+
 class Profile(Record):
     __slots__ = (
-        "args", "bare", "clear_delay", "clear_keys", "command", "description", "env", "idle_detection",
-        "input_detection", "install", "instructions", "interrupt_keys", "name", "paste", "path", "ports",
-        "response_end", "size", "source", "submit_delay", "submit_sequence", "title",
+        "args", "bare", "channel", "clear_delay", "clear_keys", "command", "description", "env",
+        "idle_detection", "input_detection", "install", "instructions", "interrupt_keys", "name", "paste",
+        "path", "ports",
+        "response_end", "signals", "size", "source", "submit_delay", "submit_sequence", "title",
     )  # fmt: skip
     name: str
     source: str
@@ -186,5 +214,7 @@ class Profile(Record):
     idle_detection: IdleDetection
     input_detection: InputDetection
     instructions: Instructions
+    channel: str  # which module of synapse/agents reads its hooks and transcripts
+    signals: Signals
     response_end: str | None
     size: tuple[int, int]  # columns, rows

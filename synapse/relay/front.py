@@ -103,6 +103,7 @@ class Front:
                     return
             if data:
                 self._pty.write(data)
+                self._link.send(wire.pack(wire.KEYS, b"\1" if _submits(data) else b"\0"))
         self._rebalance()
 
     def drain(self) -> None:
@@ -288,3 +289,8 @@ class Front:
             if client is self._attached:
                 client.tell("exited", status=status)
             client.close()
+
+
+def _submits(data: bytes) -> bool:
+    """Whether these keys hold an Enter, plain or as kitty and xterm encode it."""
+    return b"\r" in data or b"\x1b[13u" in data or b"\x1b[13;1:1u" in data

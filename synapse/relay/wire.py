@@ -14,6 +14,7 @@ CONSOLE = 4  # JSON: the human's terminal that is there now, or null
 SNAPSHOT_WANTED = 5  # the state at this very place in the stream
 EXIT = 6  # JSON: the agent's exit status
 PING = 7
+KEYS = 8  # a human has typed; one byte, 1 if with it a line was submitted
 
 # host to relay
 READY = 20  # the server answers

@@ -8,8 +8,8 @@ from avt._avt import Color, Pen, Vt
 
 from synapse.modes import ModeTracker
 
-_TITLE = re.compile(r"\x1b\][02];([^\x07\x1b]*)(?:\x07|\x1b\\)")
-_UNFINISHED = re.compile(r"\x1b(?:\](?:[02](?:;[^\x07\x1b]*\x1b?)?)?)?$")
+_OSC = re.compile(r"\x1b\](\d+);([^\x07\x1b]*)(?:\x07|\x1b\\)")
+_UNFINISHED = re.compile(r"\x1b(?:\](?:\d+(?:;[^\x07\x1b]*\x1b?)?)?)?$")
 _QUERY = re.compile(r"\x1b\[(?:(0?c)|(6n)|(5n)|(>c)|(>q)|(\?u))")
 _ANSWERS = ("\x1b[?62;22c", None, "\x1b[0n", "\x1b[>1;0;0c", "\x1bP>|synapse\x1b\\", "\x1b[?0u")
 _SCROLLBACK_LINES = 9_000
@@ -23,7 +23,7 @@ class AvtScreen:
         self._modes = ModeTracker()
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
         self._carry = ""
-        self._title = ""
+        self._osc: dict[int, str] = {}
         self._reply: Callable[[bytes], None] | None = None
 
     def feed(self, data: bytes) -> None:
@@ -31,8 +31,8 @@ class AvtScreen:
         text = self._decoder.decode(data)
         self._vt.feed_str(text)
         text = self._carry + text
-        for match in _TITLE.finditer(text):
-            self._title = match.group(1)
+        for match in _OSC.finditer(text):
+            self._osc[int(match.group(1)[:9])] = match.group(2)
         if self._reply is not None:
             for match in _QUERY.finditer(text):
                 answer = _ANSWERS[(match.lastindex or 1) - 1]
@@ -60,7 +60,10 @@ class AvtScreen:
 
     @property
     def title(self) -> str:
-        return self._title
+        return self._osc.get(0, self._osc.get(2, ""))
+
+    def osc(self, number: int) -> str:
+        return self._osc.get(number, "")
 
     @property
     def alternate_screen(self) -> bool:
@@ -77,6 +80,8 @@ class AvtScreen:
         return "\n".join(line.text.rstrip(" ") for line in self._vt.view()).rstrip("\n")
 
     def contents(self) -> str:
+        if self.alternate_screen:
+            return self.text()  # avt would give the other screen's
         return "\n".join(line.rstrip(" ") for line in self._vt.text()).rstrip("\n")
 
     def ansi(self) -> str:

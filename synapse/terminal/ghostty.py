@@ -20,11 +20,21 @@ class GhosttyScreen:
             max(cols, 1), max(rows, 1), scrollback=10_000_000, fg=_FOREGROUND, bg=_BACKGROUND
         )
         # The byte limit is the one that counts: its default of 10 KB keeps some 600 lines.
+        self._osc: dict[int, str] = {}
+        self._terminal.on_unknown_sequence(self._on_unknown)
         option = lib.GHOSTTY_TERMINAL_OPT_SCROLLBACK_MAX_BYTES
         self._set(option, ffi.new("size_t*", SCROLLBACK_BYTES))
 
     def _set(self, option: int, value: Any) -> None:
         check(lib.ghostty_terminal_set(self._terminal._t[0], option, value), "terminal_set")
+
+    def _on_unknown(self, sequence: Any) -> None:
+        number, _, payload = sequence.content.partition(b";")
+        if sequence.kind == "osc" and number.isdigit():
+            self._osc[int(number)] = payload.decode("utf-8", "replace")
+
+    def osc(self, number: int) -> str:
+        return self._osc.get(number, "")
 
     def feed(self, data: bytes) -> None:
         if b"\x7f" in data:  # ghostty would print DEL, every terminal ignores it

@@ -1,0 +1,64 @@
+"""What is special about one CLI and cannot be said in YAML, as the host sees it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from synapse import processes
+from synapse.agents.facts import Fact
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """Where the agent runs: what leads to its files."""
+
+    working_dir: str
+    env: Mapping[str, str]
+    started_at: float  # wall clock, seconds
+    child: int = 0
+
+    @property
+    def home(self) -> str:
+        return self.env.get("HOME") or os.path.expanduser("~")
+
+    def open_files(self, suffix: str) -> list[str]:
+        """Files that the agent's session holds open, by the end of their name."""
+        found = []
+        for pid in processes.session_members(self.child) if self.child else []:
+            folder = f"/proc/{pid}/fd"
+            try:
+                names = os.listdir(folder)
+            except OSError:
+                continue
+            for name in names:
+                try:
+                    target = os.readlink(f"{folder}/{name}")
+                except OSError:
+                    continue
+                if target.endswith(suffix) and target not in found:
+                    found.append(target)
+        return found
+
+
+class Channel:
+    """A CLI without one: nothing but its screen."""
+
+    name = "none"
+
+    def __init__(self, surroundings: Surroundings) -> None:
+        self.surroundings = surroundings
+
+    def on_event(self, event: Mapping[str, Any]) -> list[Fact]:
+        """What a hook or notification tells."""
+        return []
+
+    def poll(self) -> list[Fact]:
+        """What the transcript tells since the last look."""
+        return []
+
+    def missing(self) -> list[str]:
+        """What this channel should have and does not: for `synapse why`."""
+        return []

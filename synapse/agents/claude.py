@@ -1,0 +1,129 @@
+"""Claude Code: hooks given by --settings, and the session's transcript."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from synapse.agents.base import Channel, Surroundings
+from synapse.agents.facts import Fact, PromptAccepted, Said, StateSeen, TokensUsed, ToolUsed, TurnEnded
+from synapse.agents.tail import JsonlTail
+from synapse.registry import INPUT_REQUIRED, PROCESSING, READY
+from synapse.status import HOOK, TRANSCRIPT
+
+_INTERRUPTED = "[Request interrupted by user"
+
+
+class ClaudeChannel(Channel):
+    name = "claude"
+
+    def __init__(self, surroundings: Surroundings) -> None:
+        super().__init__(surroundings)
+        self._transcript: JsonlTail | None = None
+        self._hooks_seen = 0
+
+    def on_event(self, event: Mapping[str, Any]) -> list[Fact]:
+        self._hooks_seen += 1
+        name = str(event.get("hook_event_name", ""))
+        if event.get("agent_id") or event.get("agent_type"):
+            # Inside a subagent: the turn goes on, whatever the subagent does.
+            return [StateSeen(HOOK, (PROCESSING,), f"hook {name} of a subagent")]
+        self._follow(event.get("transcript_path"), fresh=name == "SessionStart")
+        facts = self.poll()
+        if name == "UserPromptSubmit":
+            facts.append(PromptAccepted(HOOK, _text(event.get("prompt"))))
+            facts.append(StateSeen(HOOK, (PROCESSING,), "hook UserPromptSubmit"))
+        elif name == "PostToolUse":
+            facts.append(StateSeen(HOOK, (PROCESSING,), "hook PostToolUse"))
+        elif name == "PermissionRequest":
+            facts.append(StateSeen(HOOK, (INPUT_REQUIRED,), "hook PermissionRequest"))
+        elif name == "Notification":
+            facts += _notification(event)
+        elif name == "Stop":
+            message = event.get("last_assistant_message")
+            reply = message if isinstance(message, str) else None
+            facts.append(TurnEnded(HOOK, "completed", reply, why="hook Stop"))
+            facts.append(StateSeen(HOOK, (READY,), "hook Stop"))
+        elif name == "StopFailure":
+            facts.append(TurnEnded(HOOK, "failed", None, dict(event), "hook StopFailure"))
+            facts.append(StateSeen(HOOK, (READY,), "hook StopFailure"))
+        elif name == "SessionEnd":
+            self._transcript = None  # /clear begins another
+        return facts
+
+    def _follow(self, path: object, fresh: bool) -> None:
+        if isinstance(path, str) and path and (self._transcript is None or self._transcript.path != path):
+            # A resumed session's transcript is full of turns that are over.
+            self._transcript = JsonlTail(path, from_end=fresh)
+
+    def poll(self) -> list[Fact]:
+        facts: list[Fact] = []
+        for line in self._transcript.read_new() if self._transcript else []:
+            if not (line.get("isMeta") or line.get("isSidechain") or line.get("isCompactSummary")):
+                facts += _line(line)
+        return facts
+
+    def missing(self) -> list[str]:
+        if not self._hooks_seen:
+            return ["no hook has reported yet: --settings was yours, or hooks are disabled"]
+        return []
+
+
+def _notification(event: Mapping[str, Any]) -> list[Fact]:
+    kind = str(event.get("notification_type", ""))
+    if kind == "permission_prompt":
+        return [StateSeen(HOOK, (INPUT_REQUIRED,), "hook Notification permission_prompt")]
+    if kind == "idle_prompt":
+        return [StateSeen(HOOK, (READY,), "hook Notification idle_prompt")]
+    return []
+
+
+def _line(line: Mapping[str, Any]) -> list[Fact]:
+    message = line.get("message")
+    if not isinstance(message, dict):
+        return []
+    blocks = message.get("content")
+    if isinstance(blocks, str):
+        blocks = [{"type": "text", "text": blocks}]
+    if not isinstance(blocks, list):
+        return []
+    blocks = [block for block in blocks if isinstance(block, dict)]
+    if line.get("type") == "user":
+        if any(_text(block.get("text")).startswith(_INTERRUPTED) for block in blocks):
+            why = "transcript: interrupted by the user"
+            return [TurnEnded(TRANSCRIPT, "interrupted", why=why), StateSeen(TRANSCRIPT, (READY,), why)]
+        return []
+    if line.get("type") != "assistant":
+        return []
+    facts: list[Fact] = []
+    key = str(line.get("uuid", ""))
+    for index, block in enumerate(blocks):
+        if block.get("type") == "text" and not line.get("isApiErrorMessage"):
+            facts.append(Said(TRANSCRIPT, _text(block.get("text")), f"{key}/{index}"))
+        elif block.get("type") == "tool_use":
+            detail = block.get("input")
+            name = _text(block.get("name"))
+            facts.append(
+                ToolUsed(TRANSCRIPT, name, _text(block.get("id")), detail if isinstance(detail, dict) else {})
+            )
+    usage = message.get("usage")
+    if isinstance(usage, dict):
+        facts.append(
+            TokensUsed(
+                _count(usage, "input_tokens")
+                + _count(usage, "cache_creation_input_tokens")
+                + _count(usage, "cache_read_input_tokens"),
+                _count(usage, "output_tokens"),
+                str(line.get("requestId") or message.get("id") or key),  # one request is several lines
+            )
+        )
+    return facts
+
+
+def _count(usage: Mapping[str, Any], key: str) -> int:
+    value = usage.get(key)
+    return value if isinstance(value, int) else 0
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else ""

@@ -1,0 +1,89 @@
+"""What is added to a CLI's command line so that it tells what it does. The user's own arguments always win.
+
+On the relay's path: light imports only.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Mapping, Sequence
+
+HOOK_PROGRAM = os.path.join(os.path.dirname(os.path.abspath(__file__)), "hook.py")
+
+_CLAUDE_EVENTS = (
+    *("SessionStart", "UserPromptSubmit", "PermissionRequest", "PostToolUse", "Notification"),
+    *("Stop", "StopFailure", "SessionEnd"),
+)
+
+
+def channel_arguments(channel: str, args: Sequence[str], env: Mapping[str, str]) -> list[str]:
+    """The arguments to put before the user's own."""
+    if channel == "claude":
+        return _claude(args)
+    if channel == "codex":
+        return _codex(args, env)
+    return []
+
+
+def _hook_command(kind: str) -> list[str]:
+    return [sys.executable, "-I", "-S", HOOK_PROGRAM, kind]
+
+
+def _claude(args: Sequence[str]) -> list[str]:
+    if _has(args, "--settings") or "--bare" in args:
+        return []
+    import shlex
+
+    command = {"type": "command", "command": shlex.join(_hook_command("claude")), "timeout": 5}
+    settings = {"hooks": {event: [{"hooks": [command]}] for event in _CLAUDE_EVENTS}}
+    return ["--settings", json.dumps(settings)]
+
+
+def _codex(args: Sequence[str], env: Mapping[str, str]) -> list[str]:
+    if any(value.replace(" ", "").startswith("notify=") for value in _values(args, "-c", "--config")):
+        return []
+    command = [*_hook_command("codex"), *_codex_users_notify(args, env)]
+    return ["-c", f"notify={json.dumps(command, ensure_ascii=False)}"]
+
+
+def _codex_users_notify(args: Sequence[str], env: Mapping[str, str]) -> list[str]:
+    """The notify program in the user's own configuration, which ours must call."""
+    home = env.get("CODEX_HOME") or os.path.join(env.get("HOME", ""), ".codex")
+    try:
+        with open(os.path.join(home, "config.toml"), "rb") as file:
+            data = file.read()
+    except OSError:
+        return []
+    if b"notify" not in data:
+        return []
+    import tomllib
+
+    try:
+        config = tomllib.loads(data.decode())
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError):
+        return []  # Codex will complain about it itself
+    names = [*_values(args, "-p", "--profile"), config.get("profile")]
+    profiles = config.get("profiles", {})
+    chosen = next((profiles[n] for n in names if n in profiles and "notify" in profiles[n]), config)
+    notify = chosen.get("notify")
+    return notify if isinstance(notify, list) and all(isinstance(word, str) for word in notify) else []
+
+
+def _has(args: Sequence[str], flag: str) -> bool:
+    return any(arg == flag or arg.startswith(flag + "=") for arg in args)
+
+
+def _values(args: Sequence[str], *flags: str) -> list[str]:
+    """What an option was given, each time it was given."""
+    values = []
+    for position, arg in enumerate(args):
+        for flag in flags:
+            if arg == flag and position + 1 < len(args):
+                values.append(args[position + 1])
+            elif arg.startswith(flag + "=") and flag.startswith("--"):
+                values.append(arg[len(flag) + 1 :])
+            elif arg.startswith(flag) and len(arg) > 2 and not flag.startswith("--"):
+                values.append(arg[2:])
+    return values

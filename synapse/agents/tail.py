@@ -1,0 +1,69 @@
+"""A JSON Lines file that somebody else writes: what is new in it, whatever happens to it."""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import Any
+
+LINE_LIMIT = 32 * 1024 * 1024  # a longer line is skipped: it holds a pasted image, not a reply
+READ_LIMIT = 64 * 1024 * 1024
+
+
+class JsonlTail:
+    """Survives rotation, truncation, disappearance, half-written and malformed lines."""
+
+    def __init__(self, path: str, from_end: bool = False) -> None:
+        self.path = path
+        self.skipped = 0  # lines that made no sense
+        self._inode: int | None = None
+        self._offset = 0
+        self._rest = b""
+        self._skipping = False
+        if from_end:
+            self._start_at_the_end()
+
+    def _start_at_the_end(self) -> None:
+        try:
+            status = os.stat(self.path)
+        except OSError:
+            return
+        self._inode, self._offset = status.st_ino, status.st_size
+
+    def read_new(self) -> list[dict[str, Any]]:
+        """The objects on the lines that have been finished since the last call."""
+        try:
+            with open(self.path, "rb") as file:
+                status = os.fstat(file.fileno())
+                if status.st_ino != self._inode or status.st_size < self._offset:
+                    self._inode, self._offset, self._rest, self._skipping = status.st_ino, 0, b"", False
+                if status.st_size == self._offset:
+                    return []
+                file.seek(self._offset)
+                data = file.read(READ_LIMIT)
+        except OSError:
+            return []
+        self._offset += len(data)
+        return self._parse(data)
+
+    def _parse(self, data: bytes) -> list[dict[str, Any]]:
+        *lines, self._rest = (self._rest + data).split(b"\n")
+        if self._skipping and lines:
+            del lines[0]  # the end of a line that was too long
+            self._skipping = False
+        if len(self._rest) > LINE_LIMIT:
+            self._rest, self._skipping = b"", True
+            self.skipped += 1
+        objects = []
+        for line in lines:
+            if not line.strip():
+                continue
+            try:
+                value = json.loads(line)
+            except (ValueError, RecursionError):
+                value = None
+            if isinstance(value, dict):
+                objects.append(value)
+            else:
+                self.skipped += 1
+        return objects

@@ -1,0 +1,52 @@
+"""`synapse record`: a running agent's session as a golden case."""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import json
+import os
+from typing import Any
+
+from synapse import control
+from synapse.errors import SynapseError
+from synapse.registry import AgentRegistry
+
+
+def main(argv: list[str]) -> int:
+    parser = argparse.ArgumentParser(
+        prog="synapse record",
+        description="Record a running agent until Ctrl-C, as a golden case: its bytes (asciicast), the "
+        "status timeline and the replies that Synapse made of it. Look them over before you commit them.",
+    )
+    parser.add_argument("target", help="a name, a type, type-port, or the beginning of an id")
+    parser.add_argument("folder", help="where to put the case, for example tests/recordings/claude/new-case")
+    options = parser.parse_args(argv)
+    entry = AgentRegistry().resolve(options.target)
+    try:
+        os.makedirs(options.folder)
+    except OSError as error:
+        raise SynapseError(f"cannot make {options.folder}: {error.strerror}; name a new folder.") from error
+    print(f"recording {entry['name']} into {options.folder}; Ctrl-C ends it")
+    lines: list[str] = []
+    try:
+        for line in control.stream(entry, "/terminal/recording"):
+            lines.append(line)
+    except KeyboardInterrupt:
+        pass
+    _write(options.folder, lines)
+    print(f"{len(lines) - 1} events recorded")
+    return 0
+
+
+def _write(folder: str, lines: list[str]) -> None:
+    events: list[Any] = [json.loads(line) for line in lines[1:]]
+    with gzip.open(os.path.join(folder, "session.cast.gz"), "wt", encoding="utf-8") as file:
+        file.writelines(lines)
+    marks = [(event[0], event[2]) for event in events if event[1] == "m"]
+    statuses = [[at, text[7:]] for at, text in marks if text.startswith("status ")]
+    turns = [json.loads(text[5:]) for _, text in marks if text.startswith("turn {")]
+    for name, value in (("timeline.json", statuses), ("replies.json", turns)):
+        with open(os.path.join(folder, name), "w", encoding="utf-8") as file:
+            json.dump(value, file, ensure_ascii=False, indent=1)
+            file.write("\n")

@@ -1,0 +1,51 @@
+"""`synapse why`: the verdict on an agent's status, the evidence with ages, and what would change it."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from typing import Any
+
+from synapse import control
+from synapse.registry import AgentRegistry
+
+
+def main(argv: list[str]) -> int:
+    parser = argparse.ArgumentParser(
+        prog="synapse why",
+        description="Say why Synapse thinks that an agent is READY, PROCESSING or INPUT_REQUIRED.",
+    )
+    parser.add_argument("target", help="a name, a type, type-port, or the beginning of an id")
+    parser.add_argument("--json", action="store_true", help="one JSON object")
+    options = parser.parse_args(argv)
+    entry = AgentRegistry().resolve(options.target)
+    why: dict[str, Any] = control.call(entry, "GET", "/why")
+    if options.json:
+        print(json.dumps(why, ensure_ascii=False, indent=2))
+    else:
+        print("\n".join(_lines(str(entry["name"]), why)))
+    return 0
+
+
+def _lines(name: str, why: dict[str, Any]) -> list[str]:
+    lines = [f"{name} is {why['status']}: {why['reason']} (confidence {why['confidence']:.0%})"]
+    if prompt := why["prompt"]:
+        lines += ["", f"it asks: {prompt['prompt']}"]
+        lines += [f"  {option}" for option in prompt["options"] or []]
+    lines += ["", "evidence, the most trusted first:"]
+    for item in why["evidence"]:
+        says = " or ".join(item["says"])
+        lines.append(f"  {item['source']:<10} {says:<24} {item['age']:>7.1f} s ago  {item['why']}")
+    if not why["evidence"]:
+        lines.append("  none yet")
+    if why["overruled_in"] is not None:
+        lines.append(f"in {why['overruled_in']:.1f} s this wins if nothing changes: {why['against'][0]}")
+    elif why["against"]:
+        lines.append(f"against it, too weak to win: {why['against'][0]}")
+    for missing in why["missing"]:
+        lines.append(f"missing: {missing}")
+    if why["channel"] == "none":
+        lines.append("this CLI has no channel of its own: the screen and silence are all there is")
+    if why["error"]:
+        lines.append(f"error: {why['error']['message']}")
+    return lines

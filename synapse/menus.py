@@ -1,0 +1,394 @@
+"""The bottom of a rendered screen: the composer of an agent, or the menu or dialog that stands in its place.
+
+A reply may show anything, a copied menu included; what it cannot do is stand below the composer. So only what
+is the last thing on the screen counts, and only when it ends as the CLIs end their dialogs: with a line of
+key hints, with the lower edge of its box, or with nothing at all. Rows are text, the cursor (column, row).
+
+A CLI that draws its menus differently is one more row in FAMILIES, FOOTERS or COMPOSERS.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+Cursor = tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """How one kind of CLI marks the option that Enter takes, and shows what it asks about."""
+
+    name: str
+    mark: str
+    subject: re.Pattern[str] | None = None  # the command or file, in the text of the dialog
+    letters: bool = False  # "(y)" after an option is its key; Gemini puts a folder's name there
+    question_first: bool = False  # the dialog begins with its question
+    needs_footer: bool = False  # the mark is common in text: alone it proves nothing
+
+
+_AFTER_TITLE = re.compile(r"\A(?:.+\n\n?)(.+(?:\n.+)*)")
+FAMILIES = (
+    Family("claude", "❯", _AFTER_TITLE),  # Copilot and the reference agent too
+    Family("codex", "›", re.compile(r"^\$ (.+(?:\n.+)*)|^(/\S+)$", re.M), letters=True, question_first=True),
+    Family("gemini", "●", re.compile(r"^\? \S+ {2,}(.+)", re.M)),  # Qwen too
+    Family("codex-login", ">", needs_footer=True),
+    Family("other", "▶▸→◉", needs_footer=True),
+)
+
+# Questions that are known to be one even where another line of the dialog has a question mark.
+QUESTIONS = re.compile(
+    r"(?:Do you (?:want|trust)|Would you like|How would you like|Allow execution|Apply this change)\b"
+)
+
+# Last lines of a dialog that are not made of key hints.
+FOOTERS = (re.compile(r"Syntax theme: "),)  # Claude's first start
+
+# Rules around a composer, and what its first row begins with.
+COMPOSERS = (
+    (re.compile(r"─{10}"), re.compile(r" ?[❯>*!](?:\s|$)"), re.compile(r"─{10}")),  # Claude, Qwen
+    (re.compile(r"▄{10}"), re.compile(r" [>*!](?:\s|$)"), re.compile(r"▀{10}")),  # Gemini
+)
+OPEN_COMPOSER = re.compile(r"›(?: |$)")  # Codex has no rules around its own
+_NUMBERED = re.compile(r"› \d+\.")  # a menu, or a draft that is a list
+# Fields to type into that no hint announces.
+FIELDS = (re.compile(r"Paste code here if prompted >"),)  # Claude's login
+SENDS = ("submit", "save")  # what Enter does with a field
+GAP = 4  # blank rows that part a dialog from what is above it
+HINTS = 400  # characters that a line of key hints may have
+COMPOSER_FOOTER = 6  # rows that a CLI may draw below its composer
+
+_MARKS = "".join(family.mark for family in FAMILIES)
+_OPTION = re.compile(rf"(?P<mark>\s*(?:[{_MARKS}]\s*)?)(?P<number>\d{{1,2}})[.)]\s*(?P<label>\S.*)")
+_CHECKBOX = re.compile(r"^(?:\[.?\]|[☐☑○◉])\s+")
+_COLUMN = re.compile(r"\s{2,}|\s*[✔✓]$|\s+[✔✓]\s")  # what follows an option in a column of its own
+_LETTER = re.compile(r"\s*\((\w)\)$")
+_ESCAPE = re.compile(r"\s*\(esc\)$", re.I)
+_RULE = re.compile(r"\s*[─━═╌┄]{3,}")
+_EDGE = re.compile(r"[\s│]*[╭╰┌└].*[─━╌]{2}")
+# At the left edge: a rule, a box, a line of the conversation. What is above is not of the dialog.
+_BREAK = re.compile(r"─{10}|[╭╰┌└]─|[●•✦■✕✓✔✗ℹ⚠✻✢✳✶✽❯›>]\s")
+
+_KEY = (
+    r"(?:enter|return|esc(?:ape)?|(?:shift|ctrl|alt)[+-]\w+|tab(?:/arrow keys)?|space|arrow keys|[a-z]"
+    r"|[↑↓←→⇆]+(?:/[↑↓←→]+)*)"
+)
+_HINT = re.compile(rf"\(?(?:press |use )?(?P<key>{_KEY})(?: to)? +(?P<verb>\S.*?)[)….]*", re.I)
+_BETWEEN_HINTS = re.compile(rf"\s+[·•]\s+|,\s+|\s+or\s+(?={_KEY}\s)|\s+(?=press )", re.I)
+_LEAVES = re.compile(r"(?:go )?(?:back|cancel|close|continue|confirm|dismiss|exit|quit|skip|submit)\b", re.I)
+
+
+@dataclass(frozen=True, slots=True)
+class Menu:
+    """A question with options, as shown. `keys` has the key of each option, as `synapse.keys` names keys."""
+
+    question: str
+    options: list[str]
+    keys: dict[str, str] = field(default_factory=dict)
+    default: str | None = None
+    subject: str | None = None
+    detail: str | None = None
+    cancel: str | None = None
+    wants_text: bool = False  # a field to type into: the keys say how to send what was typed
+
+
+def composer(rows: Sequence[str], cursor: Cursor | None, visible: bool | None = None) -> int | None:
+    """The row where the composer begins, if there is one and the cursor is in it."""
+    for top, first, bottom in COMPOSERS:
+        lower = _last(rows, bottom)
+        if lower is None or not _holds(cursor, lower, len(rows)):
+            continue
+        upper = next((n for n in range(lower - 1, -1, -1) if top.match(rows[n])), None)
+        if upper is None or not first.match(rows[upper + 1]):
+            continue
+        if cursor is None or cursor[1] > upper:
+            return upper
+    return _open_composer(rows, cursor, visible)
+
+
+def _open_composer(rows: Sequence[str], cursor: Cursor | None, visible: bool | None) -> int | None:
+    begin = _last(rows, OPEN_COMPOSER)
+    if begin is None or visible is False:  # Codex hides the cursor in a menu and shows it in the composer
+        return None
+    if cursor is None:
+        return None if _NUMBERED.match(rows[begin]) else begin
+    if not begin <= cursor[1] < len(rows):
+        return None
+    inside = all(not row.strip() or row.startswith("  ") for row in rows[begin + 1 : cursor[1] + 1])
+    return begin if inside and (visible or not _NUMBERED.match(rows[begin])) else None
+
+
+def find_menu(rows: Sequence[str], cursor: Cursor | None, visible: bool | None = None) -> Menu | None:
+    """The menu or dialog that waits at the bottom of the screen; the last of `rows` is not blank."""
+    hints, end = _footer(rows)
+    inside, boxed = _unboxed(rows[:end])
+    if hints and visible and cursor is not None and cursor[1] >= end:
+        return None  # somebody else writes below the hints
+    if boxed and not hints:
+        hints, end = _footer(inside)
+        inside = inside[:end]
+    found = _options(inside)
+    if found is None or (not boxed and any(_BREAK.match(row) for row in inside[found[2] :])):
+        dialog = _dialog(inside, hints, boxed)
+        at_field = dialog is not None and dialog.wants_text and cursor is not None and cursor[1] < end
+        return dialog if visible is False or at_field else None
+    family, begin, after, marked, options = found
+    if not hints and not boxed:
+        if family.needs_footer or any(row.strip() for row in inside[after:]):
+            return None
+        if visible and cursor is not None and cursor[1] != marked:
+            return None  # text that is being written out, not a list with a cursor in it
+    if len(options) < 2 and not hints:
+        return None
+    question, subject, detail = _asked(inside[:begin], family)
+    keys, labels = _keys(options, family)
+    return Menu(
+        question=question,
+        options=list(labels.values()),
+        keys=keys,
+        default=labels[marked],
+        subject=subject,
+        detail=detail,
+        cancel="Escape" if "Escape" in keys.values() or any(key == "Escape" for key, _ in hints) else None,
+    )
+
+
+def _last(rows: Sequence[str], pattern: re.Pattern[str]) -> int | None:
+    return next((n for n in range(len(rows) - 1, -1, -1) if pattern.match(rows[n])), None)
+
+
+def _holds(cursor: Cursor | None, lower: int, count: int) -> bool:
+    return count - lower <= COMPOSER_FOOTER if cursor is None else cursor[1] <= lower
+
+
+def _footer(rows: Sequence[str]) -> tuple[list[tuple[str, str]], int]:
+    """The key hints in the last paragraph as (key, what it does), and where it begins."""
+    end = len(rows)
+    begin = next(
+        (n + 1 for n in range(end - 1, max(end - 5, -1), -1) if not rows[n].strip()), max(end - 4, 0)
+    )
+    for first in range(begin, end):  # the hints may follow other text at once, and wrap
+        hints = _hints(" ".join(row.strip() for row in rows[first:end]))
+        if hints:
+            return hints, first
+    if rows and any(footer.match(rows[-1].strip()) for footer in FOOTERS):
+        return [("Enter", "select")], end - 1
+    return [], end
+
+
+def _hints(text: str) -> list[tuple[str, str]]:
+    """Nothing unless the text begins with a hint; a working agent's `esc to interrupt` is none."""
+    if len(text) > HINTS or "interrupt" in text:
+        return []
+    matches = [_HINT.fullmatch(part) for part in _BETWEEN_HINTS.split(text)]
+    if matches[0] is None:
+        return []
+    return [(_key_name(match["key"]), match["verb"]) if match else ("", "") for match in matches]
+
+
+def _key_name(shown: str) -> str:
+    lower = shown.lower()
+    if lower in ("esc", "escape"):
+        return "Escape"
+    if lower in ("enter", "return"):
+        return "Enter"
+    modifier, _, key = lower.replace("-", "+").partition("+")
+    if key and modifier in ("ctrl", "alt", "shift"):
+        return {"ctrl": "C-", "alt": "M-", "shift": "S-"}[modifier] + (key if len(key) == 1 else key.title())
+    return shown if len(shown) == 1 else shown.title()
+
+
+def _unboxed(rows: Sequence[str]) -> tuple[list[str], bool]:
+    """The rows with their last box opened: what is in it, in place, and nothing of what is above it."""
+    kept = list(rows)
+    while kept and not kept[-1].strip():
+        kept.pop()
+    if not kept or not kept[-1].lstrip().startswith(("╰", "└")):
+        return kept, False
+    left = len(kept[-1]) - len(kept[-1].lstrip())
+    top = len(kept) - 1
+    while top and kept[top - 1][left : left + 1] in ("│", "╭", "┌"):
+        top -= 1
+        if kept[top][left] != "│":
+            break
+    inner = [row[left + 1 :].rstrip().removesuffix("│").rstrip() for row in kept[top:-1]]
+    if inner and _EDGE.match(kept[top]):
+        inner[0] = ""
+    while inner and not inner[-1].strip():
+        inner.pop()
+    return [""] * top + inner, True
+
+
+Found = tuple[Family, int, int, int, dict[int, tuple[int, str]]]
+
+
+def _options(rows: Sequence[str]) -> Found | None:
+    """The last numbered list with a mark: family, first row, row after, marked row, row → (number, text)."""
+    for marked in range(len(rows) - 1, -1, -1):
+        match = _OPTION.fullmatch(rows[marked])
+        family = match and next((f for f in FAMILIES if match["mark"].strip() in tuple(f.mark)), None)
+        if match is None or family is None:
+            continue
+        column = match.start("number")
+        options = {marked: _option(rows, marked, match, len(rows))}
+        for step in (-1, 1):
+            options |= _neighbours(rows, marked, step, column, int(match["number"]))
+        first, last = min(options), max(options)
+        after = last + 1
+        while after < len(rows) and _belongs(rows[after], column):
+            after += 1
+        return family, first, after, marked, dict(sorted(options.items()))
+    return None
+
+
+def _neighbours(
+    rows: Sequence[str], start: int, step: int, column: int, number: int
+) -> dict[int, tuple[int, str]]:
+    """The options above or below one, as long as the numbers follow each other in one column."""
+    found = {}
+    row, blanks = start + step, 0
+    while 0 <= row < len(rows):
+        text = rows[row]
+        match = _OPTION.fullmatch(text)
+        if match and match.end("number") in (column + 1, column + 2) and not match["mark"].strip():
+            if int(match["number"]) != number + step:
+                break
+            number += step
+            blanks = 0
+            found[row] = _option(rows, row, match, len(rows))
+        elif not text.strip() or _RULE.fullmatch(text.rstrip()):
+            blanks += 1
+            if blanks > 2:
+                break
+        elif not _belongs(text, column - 1) or number + step < 1:
+            break
+        row += step
+    return found
+
+
+def _belongs(text: str, column: int) -> bool:
+    """Whether a row is a description or the rest of the option above it."""
+    return bool(text.strip()) and len(text) - len(text.lstrip()) >= column
+
+
+def _option(rows: Sequence[str], row: int, match: re.Match[str], count: int) -> tuple[int, str]:
+    label = match["label"]
+    width = max(len(text) for text in rows)
+    begin = match.start("label")
+    while row + 1 < count and _is_rest(rows[row], rows[row + 1], begin, width):
+        row += 1
+        label = f"{label} {rows[row].strip()}"
+    return int(match["number"]), label.strip()
+
+
+def _is_rest(row: str, below: str, column: int, width: int) -> bool:
+    """Whether `below` is where `row` was wrapped: the word that begins it had no room there."""
+    words = below.split()
+    indented = len(below) - len(below.lstrip()) == column
+    return bool(words) and indented and len(row.rstrip()) + 1 + len(words[0]) > width
+
+
+def _keys(options: dict[int, tuple[int, str]], family: Family) -> tuple[dict[str, str], dict[int, str]]:
+    keys: dict[str, str] = {}
+    labels: dict[int, str] = {}
+    for row, (number, text) in options.items():
+        label = _CHECKBOX.sub("", text)
+        key = str(number) if number < 10 else None  # the first digit of a longer number would pick at once
+        letter = _LETTER.search(label) if family.letters else None
+        if letter:
+            key, label = letter[1], label[: letter.start()]
+        elif escape := _ESCAPE.search(label):
+            key, label = "Escape", label[: escape.start()]
+        label = _COLUMN.split(label, maxsplit=1)[0] or label
+        labels[row] = label if label not in keys else f"{number}. {label}"
+        if key:
+            keys[labels[row]] = key
+    return keys, labels
+
+
+def _paragraphs(rows: Sequence[str]) -> list[list[str]]:
+    """Runs of rows with text, without frames and rules."""
+    runs: list[list[str]] = [[]]
+    for row in rows:
+        text = row.strip()
+        if text.startswith("│") and text.endswith("│"):
+            text = text.strip("│ ")
+        if text and not _RULE.match(text) and not _EDGE.match(text):
+            runs[-1].append(text)
+        elif runs[-1]:
+            runs.append([])
+    return [run for run in runs if run]
+
+
+def _asked(rows: Sequence[str], family: Family) -> tuple[str, str | None, str | None]:
+    """The question above a menu, the command or file that it is about, and all else that the dialog says."""
+    paragraphs = _paragraphs(_from_its_top(rows))
+    if not paragraphs:
+        return "", None, None
+    at, question, rest = _question(paragraphs)
+    texts = ["\n".join(lines) for lines in paragraphs]
+    texts[at] = rest
+    if family.question_first and QUESTIONS.match(question):
+        texts = texts[at:]
+    detail = "\n\n".join(text for text in texts if text) or None
+    match = family.subject.search(detail) if family.subject and detail else None
+    subject = next((group for group in match.groups() if group), None) if match else None
+    return question, subject, detail
+
+
+def _from_its_top(rows: Sequence[str]) -> Sequence[str]:
+    """The last rows, up to what is not of the same dialog."""
+    begin = len(rows)
+    while begin and not _BREAK.match(rows[begin - 1]):
+        if begin > GAP and not any(row.strip() for row in rows[begin - GAP : begin]):
+            break
+        begin -= 1
+    return rows[begin:]
+
+
+def _question(paragraphs: list[list[str]]) -> tuple[int, str, str]:
+    """The paragraph that asks, what it asks, and what else it says; of several, the nearest to the menu."""
+    nearest = [(at, paragraphs[at]) for at in range(len(paragraphs) - 1, -1, -1)]
+    for at, lines in nearest:
+        for index, line in enumerate(lines):
+            if QUESTIONS.match(line):
+                question, rest = _until_mark(" ".join(lines[index:]))
+                return at, question, "\n".join(filter(None, [*lines[:index], rest]))
+    for at, lines in nearest:
+        question, rest = _until_mark(" ".join(lines))
+        if question.endswith(("?", "？")):
+            return at, question, rest
+    at, lines = nearest[0]
+    return at, lines[0], "\n".join(lines[1:])
+
+
+def _until_mark(text: str) -> tuple[str, str]:
+    match = re.match(r".*?[?？](?=\s|$)", text)
+    return (match[0], text[match.end() :].strip()) if match else (text, "")
+
+
+def _dialog(rows: Sequence[str], hints: list[tuple[str, str]], boxed: bool) -> Menu | None:
+    """A dialog with no numbers: a list, a field, a page to read. Its key hints say so, or its box does."""
+    shown = _from_its_top(rows)
+    above = rows[: len(rows) - len(shown)]
+    if above and above[-1].startswith(("❯", "›")):  # a field, or the marked row of a list
+        shown = [*_from_its_top(above[:-1]), above[-1], *shown]
+    paragraphs = _paragraphs(shown)
+    marked = [line[2:] for lines in paragraphs for line in lines if line.startswith(("❯ ", "› "))]
+    closes = all(key for key, _ in hints) and any(
+        key in ("Enter", "Escape") and _LEAVES.match(verb) for key, verb in hints
+    )
+    if not paragraphs or not (closes or (boxed and marked)):
+        return None
+    keys = {verb: key for key, verb in hints if key in ("Enter", "Escape") or re.fullmatch(r"\w", key)}
+    if not hints:
+        keys = dict.fromkeys(marked[:1], "Enter")
+    typed = next((line for line in paragraphs[-1] for known in FIELDS if known.match(line)), None)
+    return Menu(
+        question=typed or paragraphs[0][0],
+        options=list(keys),
+        keys=keys,
+        default=next((verb for verb, key in keys.items() if key == "Enter"), None),
+        detail="\n\n".join("\n".join(lines) for lines in paragraphs),
+        cancel="Escape" if "Escape" in keys.values() else None,
+        wants_text=bool(typed) or any(verb.startswith(SENDS) for verb in keys),
+    )

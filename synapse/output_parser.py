@@ -1,0 +1,339 @@
+"""What an agent has said, as A2A artifacts: text, the code, files and JSON in it, in the order of the text.
+
+Code is what Markdown has as fenced code. JSON is an object or an array that fills whole lines. What stands
+between two such pieces is one TEXT piece, stripped; the files that it names follow it as FILE pieces, and
+their mention stays in the text. Nothing becomes an ERROR piece by what it says: that is for callers to make.
+"""
+
+import json
+import math
+import re
+from collections import deque
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any, NamedTuple
+
+from synapse.fences import Fence, FenceFinder
+
+MIME_TYPES = {
+    "python": "text/x-python",
+    "javascript": "text/javascript",
+    "typescript": "text/typescript",
+    "json": "application/json",
+    "yaml": "text/yaml",
+    "html": "text/html",
+    "css": "text/css",
+    "sql": "text/x-sql",
+    "bash": "text/x-shellscript",
+    "shell": "text/x-shellscript",
+}
+
+
+class ArtifactType(Enum):
+    TEXT = "text"
+    CODE = "code"
+    FILE = "file"
+    JSON = "json"
+    ERROR = "error"
+
+
+@dataclass
+class ParsedArtifact:
+    type: ArtifactType
+    content: str
+    metadata: dict[str, Any] = field(default_factory=dict)
+
+    def to_a2a_artifact(self) -> dict[str, Any]:
+        text = [{"type": "text", "text": self.content}]
+        match self.type:
+            case ArtifactType.CODE:
+                language = self.metadata.get("language", "text")
+                return {
+                    "type": "code",
+                    "name": self.metadata.get("filename", "code"),
+                    "parts": text,
+                    "metadata": {"language": language, "mimeType": self._get_mime_type()},
+                }
+            case ArtifactType.FILE:
+                return {
+                    "type": "file",
+                    "name": self.metadata.get("path", "file"),
+                    "parts": text,
+                    "metadata": {"path": self.metadata.get("path")},
+                }
+            case ArtifactType.JSON:
+                data = [{"type": "data", "data": json.loads(self.content)}]
+                return {"type": "data", "name": "json_output", "parts": data}
+            case ArtifactType.ERROR:
+                return {
+                    "type": "text",
+                    "name": "error",
+                    "parts": text,
+                    "metadata": {"isError": True, "errorCode": self.metadata.get("code")},
+                }
+            case ArtifactType.TEXT:
+                return {"type": "text", "name": "output", "parts": text}
+
+    def _get_mime_type(self) -> str:
+        return MIME_TYPES.get(self.metadata.get("language", "").lower(), "text/plain")
+
+
+class OutputParser:
+    def __init__(
+        self, parse_code_blocks: bool = True, parse_file_refs: bool = True, parse_json: bool = True
+    ) -> None:
+        self.parse_code_blocks = parse_code_blocks
+        self.parse_file_refs = parse_file_refs
+        self.parse_json = parse_json
+
+    def parse(self, output: str) -> list[ParsedArtifact]:
+        parser = StreamingOutputParser(self.parse_code_blocks, self.parse_file_refs, self.parse_json)
+        return parser.feed(output) + parser.flush()
+
+
+class StreamingOutputParser:
+    """Given the text in chunks, returns each piece once it is complete: the same ones however it is cut."""
+
+    def __init__(
+        self, parse_code_blocks: bool = True, parse_file_refs: bool = True, parse_json: bool = True
+    ) -> None:
+        self._parse_code_blocks = parse_code_blocks
+        self._parse_file_refs = parse_file_refs
+        self._parse_json = parse_json
+        self._begin()
+
+    def _begin(self) -> None:
+        self._unfinished: list[str] = []  # parts of the last line
+        self._text: list[str] = []
+        self._files: list[ParsedArtifact] = []
+        self._fences = FenceFinder()
+        self._fence: Fence | None = None
+        self._code: list[str] = []
+        self._json: _JsonScan | None = None
+        self._ready: list[ParsedArtifact] = []
+
+    def feed(self, chunk: str) -> list[ParsedArtifact]:
+        first, *others = chunk.split("\n")
+        self._unfinished.append(first)
+        if not others:
+            return []
+        last = others.pop()
+        self._line("".join(self._unfinished))
+        for line in others:
+            self._line(line)
+        self._unfinished = [last]
+        ready, self._ready = self._ready, []
+        return ready
+
+    def flush(self) -> list[ParsedArtifact]:
+        """What is left, at the end of the text; the parser then begins anew."""
+        if last := "".join(self._unfinished):
+            self._line(last)
+        if self._json:
+            self._end_json(self._json)
+        if self._fence:
+            self._end_code(self._fence, unclosed=True)
+        self._end_text()
+        ready = self._ready
+        self._begin()
+        return ready
+
+    def _line(self, line: str) -> None:
+        if line.endswith("\r"):
+            line = line[:-1]
+        if self._fence:
+            if self._fence.is_closed_by(line):
+                self._end_code(self._fence)
+            else:
+                self._code.append(line)
+            return
+        first = line.lstrip(" \t")[:1]
+        if self._json and self._goes_on_in(self._json, line):
+            return
+        if first in _OPENING and self._parse_json and self._goes_on_in(_JsonScan(), line):
+            return
+        if first in _SPECIAL or self._fences.is_in_list:
+            self._text_line(line)
+        else:
+            self._text.append(line)
+
+    def _text_line(self, line: str) -> None:
+        fence = self._fences.opening(line) if self._parse_code_blocks else None
+        self._fence = fence
+        if fence:
+            line = fence.before
+        self._text.append(line)
+        if self._parse_file_refs and (path := _file_reference(line)):
+            content = f"File reference: {path}"
+            self._files.append(ParsedArtifact(ArtifactType.FILE, content, {"path": path}))
+
+    def _end_text(self) -> None:
+        if content := "\n".join(self._text).strip():
+            self._ready.append(ParsedArtifact(ArtifactType.TEXT, content))
+        self._ready += self._files
+        self._text, self._files = [], []
+
+    def _end_code(self, fence: Fence, unclosed: bool = False) -> None:
+        metadata: dict[str, Any] = {"language": fence.language or "text"}
+        if fence.info:
+            metadata["info"] = fence.info
+        if unclosed:
+            metadata["unclosed"] = True
+        self._end_text()
+        code = self._code
+        if fence.indent:
+            code = [fence.content(line) for line in code]
+        self._ready.append(ParsedArtifact(ArtifactType.CODE, "\n".join(code), metadata))
+        self._fence, self._code = None, []
+
+    def _goes_on_in(self, scan: "_JsonScan", line: str) -> bool:
+        """Whether a line is taken as one of a JSON value, be it for now."""
+        taken = scan.take(line)
+        self._json = scan
+        if not taken or scan.is_complete:
+            self._end_json(scan)
+        return taken
+
+    def _end_json(self, scan: "_JsonScan") -> None:
+        self._json = None
+        done = 0
+        for first, last in scan.found:
+            for line in scan.lines[done:first]:
+                self._text_line(line)
+            done = last + 1
+            self._end_text()
+            self._fences.interrupt()
+            content = "\n".join(scan.lines[first:done]).strip(_JSON_BLANK)
+            self._ready.append(ParsedArtifact(ArtifactType.JSON, content))
+        for line in scan.lines[done:]:
+            self._text_line(line)
+
+
+_REFERENCE = re.compile(
+    r"""
+    [ \t]*+ (?: (?: [-*+•●⏺] | [0-9]{1,9}[.)] ) [ \t]++ )?
+    (?: \[File: (?P<inside> (?: [^\[\]]++ | \[ [^\[\]]*+ \] )++ ) \]
+      | (?: Created | Wrote ): [ \t]*+
+        (?: (?P<quote> ["'`] ) (?P<quoted> .+? ) (?P=quote) | (?P<word> \S++ ) (?P<more> .*\S )? )
+    )""",
+    re.IGNORECASE | re.VERBOSE,
+)
+_SPECIAL = frozenset("`~[cCwW-*+•●⏺0123456789")  # what a fence, a list item or a reference begins with
+_QUOTES = "\"'`"
+_PUNCTUATION = ".,;:!?…。、，；：！？" + _QUOTES
+_BRACKETS = {")": "(", "]": "[", "}": "{", ">": "<", "）": "（", "」": "「"}
+
+
+def _file_reference(line: str) -> str:
+    """The path that a line names as `[File: path]`, `Created: path` or `Wrote: path`, or nothing."""
+    match = _REFERENCE.match(line)
+    if not match:
+        return ""
+    if inside := match["inside"] or match["quoted"]:
+        return inside.strip().strip(_QUOTES)
+    path = _without_punctuation(match["word"].lstrip(_QUOTES))
+    # "Created: a parser": within a sentence, only what looks like a path is one.
+    return path if not match["more"] or re.search(r"[./\\]", path) else ""
+
+
+def _without_punctuation(word: str) -> str:
+    """A bracket at the end belongs to the path where that has opened it: `app/[id]`, `copy(1)`."""
+    unopened = {end: word.count(end) - word.count(start) for end, start in _BRACKETS.items()}
+    length = len(word)
+    while length and ((last := word[length - 1]) in _PUNCTUATION or unopened.get(last, 0) > 0):
+        if last in unopened:
+            unopened[last] -= 1
+        length -= 1
+    return word[:length]
+
+
+_JSON_BLANK = " \t\r"
+_TOKEN = re.compile(
+    r"""[ \t\r]*+ (?:
+      ([\[\]{},:])
+    | ("(?: [^"\\\x00-\x1f]++ | \\(?: ["\\/bfnrt] | u[0-9a-fA-F]{4} ) )*+")
+    | (-? (?: 0 | [1-9][0-9]*+ ) (?: \.[0-9]++ )?+ (?: [eE][-+]?[0-9]++ )?+)
+    | (true | false | null)
+    | \Z )""",
+    re.VERBOSE,
+).match
+_MAX_DEPTH = 100  # json.loads recurses, and so does whoever writes the artifact
+
+# What may follow in each state, and the state after it: for a bracket that opens, after it has been closed.
+_KINDS = {2: "string", 3: "number", 4: "literal", None: "line end"}
+_OPENING = {"[": "array", "{": "object"}
+_VALUE = ("[", "{", "string", "number", "literal")
+_GRAMMAR: dict[str, dict[str, str]] = {
+    "start": {"[": "end", "{": "end"},
+    "array": {**dict.fromkeys(_VALUE, "after item"), "]": "closed"},
+    "item": dict.fromkeys(_VALUE, "after item"),
+    "after item": {",": "item", "]": "closed"},
+    "object": {"string": "after name", "}": "closed"},
+    "name": {"string": "after name"},
+    "after name": {":": "value"},
+    "value": dict.fromkeys(_VALUE, "after value"),
+    "after value": {",": "name", "}": "closed"},
+    "end": {},
+}
+
+
+class _Open(NamedTuple):
+    """An array or object that is not closed yet."""
+
+    then: str  # the state when it is
+    line: int | None  # the number of the line that it begins
+    found: int  # how many values were found before it
+
+
+class _JsonScan:
+    """Finds the outermost values that fill whole lines, from a line that begins with a bracket on.
+
+    No string goes past the end of a line, so a value that begins a line reads the same within another as on
+    its own. One pass is therefore enough: where it breaks, it breaks for all that are open, and those that
+    were complete before stand.
+    """
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+        self.found: list[tuple[int, int]] = []  # first and last line
+        self._state = "start"
+        self._open: deque[_Open] = deque()
+
+    @property
+    def is_complete(self) -> bool:
+        return self._state == "end"
+
+    def take(self, line: str) -> bool:
+        """Whether the line goes on with the value; if not, it is none of `lines`."""
+        state, position, closed = self._state, 0, None
+        while token := _TOKEN(line, position):
+            kind = token[1] or _KINDS[token.lastindex]
+            if kind == "line end":
+                break
+            following = _GRAMMAR[state].get(kind)
+            if following is None or (kind == "number" and math.isinf(float(token[3]))):
+                return False
+            closed = None
+            if kind in _OPENING:
+                self._open.append(_Open(following, None if position else len(self.lines), len(self.found)))
+                following = _OPENING[kind]
+                if len(self._open) > _MAX_DEPTH and not self._leave_outermost():
+                    return False
+            elif following == "closed":
+                closed = self._open.pop()
+                following = closed.then if self._open else "end"
+            state, position = following, token.end()
+        else:
+            return False
+        if closed and closed.line is not None:
+            self.found[closed.found :] = [(closed.line, len(self.lines))]
+        self.lines.append(line)
+        self._state = state
+        return True
+
+    def _leave_outermost(self) -> bool:
+        """Go on with the next one in that begins a line, if there is one."""
+        self._open.popleft()
+        while self._open and self._open[0].line is None:
+            self._open.popleft()
+        return bool(self._open)

@@ -1,0 +1,57 @@
+"""A running agent's terminal as a stream of asciicast events, with what Synapse made of it as markers."""
+
+from __future__ import annotations
+
+import asyncio
+import codecs
+import json
+import time
+from collections.abc import AsyncIterator
+
+from synapse.controller import TerminalController
+from synapse.turns import Turn
+
+BACKLOG = 10_000  # events a reader may be behind before it is dropped
+
+
+async def record(controller: TerminalController) -> AsyncIterator[bytes]:
+    """Lines of asciicast v2: the header, the screen as it is now, then what happens, until the reader leaves.
+
+    Keys are not in it: a human may type a password. A submitted line is marked.
+    """
+    queue: asyncio.Queue[list[object]] = asyncio.Queue(BACKLOG)
+    started = time.monotonic()
+    decoder = codecs.getincrementaldecoder("utf-8")("replace")
+
+    def put(kind: str, data: str) -> None:
+        if not queue.full():
+            queue.put_nowait([round(time.monotonic() - started, 4), kind, data])
+
+    def on_output(data: bytes) -> None:
+        put("o", decoder.decode(data))
+
+    def on_status(status: str) -> None:
+        put("m", f"status {status}")
+
+    def on_begun(turn: Turn) -> None:
+        put("m", "turn begun")
+
+    def on_ended(turn: Turn) -> None:
+        put("m", "turn " + json.dumps({"prompt": turn.prompt, "reply": turn.reply, "source": turn.source}))
+
+    cols, rows = controller.screen.size
+    header = {"version": 2, "width": cols, "height": rows, "timestamp": int(time.time())}
+    header["command"] = controller.profile.name  # type: ignore[assignment]
+    put("o", controller.screen.snapshot().decode("utf-8", "replace"))
+    put("m", f"status {controller.status}")
+    controller.add_output_callback(on_output)
+    controller.add_status_callback(on_status)
+    forget = controller.observer.turns.on_turn(on_begun, on_ended)
+    try:
+        yield json.dumps(header).encode() + b"\n"
+        while not queue.full():
+            yield json.dumps(await queue.get(), ensure_ascii=False).encode() + b"\n"
+    finally:
+        controller.remove_output_callback(on_output)
+        controller.remove_status_callback(on_status)
+        forget()

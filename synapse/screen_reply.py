@@ -1,0 +1,357 @@
+"""The reply of one turn, read from the rendered screen: for an agent that gives no better channel.
+
+    ❯ what was asked              the echo; the last one of this prompt counts
+    ● What the agent said, with   the reply: blocks under a mark, their rows indented by two cells
+      every row indented.
+    ● Bash(ls)                    tool calls, notices and boxes are the program's, not the reply
+      ⎿  file
+    ✻ Cooked for 2s               the live area: status, rules, composer, footer
+    ─────────────
+    ❯
+    ─────────────
+      ? for shortcuts
+
+A program that works line by line has none of this: its reply is what stands between the line that was typed
+and the next prompt. Pure, and linear in the number of lines.
+"""
+
+import re
+import unicodedata
+from bisect import bisect_left
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from itertools import accumulate
+
+
+@dataclass(frozen=True)
+class Marks:
+    """What differs between CLIs: characters, and from `placeholder` on regular expressions."""
+
+    echo: str = "❯›>"  # before the echoed prompt, and in the composer
+    answer: str = "●⏺•✦■✕"  # before a block of the reply
+    numbering: str = "✦"  # the answer marks of CLIs that number the lines of code
+    placeholder: str = r"\[Pasted [^\]]*\]"
+    footer: str = r" · |\? for shortcuts"  # under a composer with no rules around it
+    # Rows that count or move. Where they are indented they are chrome only after the reply.
+    status: str = (
+        r"[✢✳✶✻✽∴] .*(?:…| for <?\d)|[·*] \S+… \(|• Working \(|\s*(?:─ )?Worked for .*[•─]"
+        r"|\s?[⠁-⣿◐-◓◉] |\s*⏵ |\s*\? for shortcuts"
+    )
+    notice: str = r"[ℹ⚠⎿] |[✔✗] You |■ Conversation interrupted"
+    tool: str = (  # the head of a tool call with its outcome below it
+        r"[A-Z][\w .:-]*\w\(|.*\(MCP\)\("
+        r"|(?:Ran|Running|Exited|Explored|Called|Searched|Updated Plan|Viewed|Read|Listed)\b"
+    )
+    outcome: str = r" {1,3}[⎿└│] "
+    lone_tool: str = r".*\(ctrl\+o to expand\)$|(?:Edited|Added|Deleted) .*\(\+\d+ -\d+\)$"
+    boxed_tool: str = r"[✓✔✗✕xo?⊶⊷-] +\S"
+
+
+DEFAULT = Marks()
+Row = tuple[str, str]  # a text, and the row of the screen it had; "" where it is never joined to another
+
+_FRAME = "│┃▌▐"
+_RULE = re.compile(r"(?: ?| {20,})[╭╰]?([─━═▄▀▔▁])\1{2,}(?:.*\1\1)?[╮╯]?")
+_PROMPT = re.compile(r"(?:[^\s❯›>$#%»][^❯›>$#%»]{0,60})?[❯›>$#%»]+(?=\s|$)")
+_ITEM = re.compile(r"\s*(?:[-*+•◦▪]|\d+[.)])\s+")
+_DRAWN = "[│┌├└╭╰─━═]"
+_OPENS = re.compile(rf"{_ITEM.pattern}|\s*(?:#{{1,6}}\s|[>|`~]|{_DRAWN})")
+_FIXED = re.compile(  # code, tables, rules: rows that are lines of their own
+    rf"\s*(?:[#$@/<{{}}\[\]|>`~]|{_DRAWN}|(?:def|class|return|import|from|const|let|var|fn|func)\b)"
+    r"|\s*[\w.]+ [-+*/]?= |.*(?:[{};\\]|\):|\w\(.*[),])$|.*\S {2,}\S"
+)
+_NUMBERED = re.compile(r"( *)([0-9]{1,6})(?: (.*))?")
+
+
+def extract_reply(
+    lines: list[str],
+    prompt: str | None,
+    start: int | None = None,
+    marks: Marks = DEFAULT,
+    width: int | None = None,
+) -> str:
+    """`lines` is scrollback and screen at the end of the turn, `start` a line at or before the echo. With the
+    window's `width`, rows that the CLI itself has wrapped are put together again."""
+    lines = [line.rstrip() for line in lines]
+    live, label = _live_area(lines, marks)
+    first = min(max(start or 0, 0), live)
+    begin, lead = _after_echo(lines, first, live, prompt, marks, label)
+    rows = lines[begin:live] if live < len(lines) else _before_question(lines[begin:], marks)
+    if label:  # a bare "> " begins quotations too
+        rows = _before_next(rows, lead or label) if re.search(r"\w", label) else rows
+        return "\n".join(_trimmed(rows))
+    hanging = _hangs(rows[1:] if begin == 0 else rows, marks)  # the first line of all has lost its indent
+    rows = _without_tail(_before_next(rows, lead) if hanging else rows, marks)
+    said = list(_said(rows, hanging, marks))
+    if hanging and any(row[:1] in tuple(marks.numbering) for row in rows):
+        said = list(_unnumbered(said, width))
+    return "\n".join(_trimmed(_joined(said, width) if width else [text for text, _ in said]))
+
+
+def _live_area(lines: list[str], marks: Marks) -> tuple[int, str]:
+    """Where composer and footer begin; for a program that works line by line also its prompt."""
+    last = len(_trimmed(lines, top=False)) - 1
+    composer = re.compile(rf" {{0,2}}(?:[{_FRAME}] ?)?[{re.escape(marks.echo)}*!](?:\s|$)")
+    closed, below = False, 0
+    for index in range(last, -1, -1):
+        line = lines[index]
+        if composer.match(line):
+            if index and _is_rule(lines[index - 1]) and (closed or index == last):
+                return _over_hints(lines, index - 1), ""
+            if line[0] in marks.echo and _is_footer(lines[index + 1 : last + 1], marks):
+                return index, ""
+        if not closed and _is_rule(line):
+            closed, below = True, 0
+        below += line != ""
+        if (
+            below > 24 or line[:1] == "╭" or _is_marked(line, marks)
+        ):  # too long for a draft; more of the reply
+            break
+    found = _PROMPT.fullmatch(lines[last]) if last >= 0 else None
+    return (last, lines[last]) if found else (last + 1, "")
+
+
+def _is_rule(line: str) -> bool:
+    return _RULE.fullmatch(line) is not None
+
+
+def _over_hints(lines: list[str], top: int) -> int:
+    """Gemini has a rule and a row of hints above the bar of its composer."""
+    if lines[top].lstrip()[0] == "▄":
+        for index in range(top - 1, max(top - 5, -1), -1):
+            if _is_rule(lines[index]) and lines[index].lstrip()[0] == "─":
+                return index
+    return top
+
+
+def _is_footer(rows: list[str], marks: Marks) -> bool:
+    """Codex: its composer has no rules. Below an echo there would be a mark, so not all would be indented."""
+    return not any(row[:2].strip() for row in rows) and any(re.search(marks.footer, row) for row in rows[-3:])
+
+
+def _after_echo(
+    lines: list[str], first: int, live: int, prompt: str | None, marks: Marks, label: str
+) -> tuple[int, str]:
+    """The line after the last echo of the prompt, and what stands before the text in the echo.
+
+    Compared without blanks and marks: however the CLI has wrapped and framed the prompt, that is the same."""
+    ignored = str.maketrans("", "", marks.echo + _FRAME)
+
+    def squash(text: str) -> str:
+        return "".join(text.translate(ignored).split())
+
+    wanted = squash(prompt or "")
+    squashed = [squash(line) for line in lines[first:live]]
+    ends = list(accumulate(map(len, squashed)))
+    shown = "".join(squashed)
+    marked = re.compile(rf" ?(?:[{_FRAME}] ?)?[{re.escape(marks.echo)}]\s+(?=\S)")
+    others: list[tuple[bool, int, int]] = []  # whether it looks like this prompt, the line, the column
+    for index in range(live - 1, first - 1, -1):
+        line = lines[index]
+        is_marked = marked.match(line)
+        found = is_marked or (None if line[:1] in tuple(marks.answer) else _PROMPT.match(line))
+        text = squash(line[found.end() :]) if found else ""
+        if not found or not text:
+            continue
+        offset = ends[index - first] - len(text)
+        if wanted and shown.startswith(wanted, offset):
+            end = bisect_left(ends, offset + len(wanted))
+            if ends[end] == offset + len(wanted):
+                return first + end + 1, line[: found.end()]
+        if line.startswith(label) if label else is_marked:
+            alike = wanted != "" and (wanted.startswith(text) or text.startswith(wanted))
+            others.append((alike or re.search(marks.placeholder, line) is not None, index, found.end()))
+    alike, index, column = next((other for other in others if other[0]), (others or [(False, -1, 0)])[0])
+    if not alike:
+        for end in reversed(range(min(len(ends), 500))):
+            if 0 < ends[end] <= len(wanted) and wanted.endswith(shown[: ends[end]]):
+                return first + end + 1, ""  # the echo began above the first line there is
+    if index < 0:
+        return first, ""
+    return (index + 1 if label else _echo_end(lines, index, live, column, marks)), lines[index][:column]
+
+
+def _echo_end(lines: list[str], index: int, live: int, column: int, marks: Marks) -> int:
+    """The end of an echo of unknown text: before the next mark or rule if all until there is indented."""
+    index, paragraph = index + 1, 0
+    while index < live and (not lines[index] or _indent(lines[index]) >= column):
+        paragraph = paragraph or (0 if lines[index] else index)
+        index += 1
+    if index < live and (lines[index][0] in marks.answer or _is_rule(lines[index])):
+        return index
+    return paragraph or index
+
+
+def _before_question(rows: list[str], marks: Marks) -> list[str]:
+    """Where there is no composer, a rule below the reply may begin what stands in its place."""
+    marked = False
+    for index, row in enumerate(rows):
+        marked = marked or _is_marked(row, marks)
+        if marked and row[:1] not in ("╭", "╰") and _is_rule(row):
+            return rows[:index]
+    return rows
+
+
+def _before_next(rows: list[str], lead: str) -> list[str]:
+    """Up to the echo of a later turn."""
+    for index, row in enumerate(rows):
+        if lead and row.startswith(lead):
+            return rows[:index]
+    return rows
+
+
+def _without_tail(rows: list[str], marks: Marks) -> list[str]:
+    end = len(rows)
+    while end and (not rows[end - 1] or _is_rule(rows[end - 1]) or re.match(marks.status, rows[end - 1])):
+        end -= 1
+    return rows[:end]
+
+
+def _is_marked(row: str, marks: Marks) -> bool:
+    return row[:1] in tuple(marks.answer) and row[1:2] in ("", " ")
+
+
+def _hangs(rows: list[str], marks: Marks) -> bool:
+    """Whether the rows are blocks under marks, or the rest of one; a stray row after a resize is allowed."""
+    marked = sum(_is_marked(row, marks) for row in rows)
+    own = rf"[{re.escape(marks.echo)}╭╰{_FRAME}]|{marks.notice}|{marks.status}"
+    loose = sum(
+        row[:2].strip() != "" and not (_is_marked(row, marks) or _is_rule(row) or re.match(own, row.lstrip()))
+        for row in rows
+    )
+    return loose * 10 <= len(rows) if marked else loose == 0
+
+
+def _said(rows: list[str], hanging: bool, marks: Marks) -> Iterator[Row]:
+    """The rows that the agent said, without marks and frames."""
+    index, gap = 0, False
+    while index < len(rows):
+        row, end = rows[index], index + 1
+        kept = [(row, row)]
+        if row.lstrip()[:1] == "╭" and _indent(row) < 2:
+            end, kept = _box(rows, index, marks)
+        elif _is_rule(row) or (row[:1].strip() and re.match(marks.status, row)):
+            kept = []
+        elif hanging and row:
+            while end < len(rows) and not rows[end][:1].strip() and not _is_rule(rows[end]):
+                end += 1
+            kept = _block(rows[index:end], marks)
+        if row or not gap:  # the blank rows after what is left out go with it
+            yield from kept
+            gap = not kept
+        index = end
+
+
+def _block(rows: list[str], marks: Marks) -> list[Row]:
+    """One mark and the rows that hang below it."""
+    head = rows[0]
+    if re.match(marks.notice, head):
+        return []
+    if _is_marked(head, marks):
+        head = f"  {head[2:]}"
+        result = next((n for n, row in enumerate(rows) if n and _is_outcome(row, n, marks)), 0)
+        if re.match(marks.lone_tool, head[2:]) or (result and re.match(marks.tool, head[2:])):
+            return []
+        if result and "⎿" in rows[result]:
+            if result == 1 and "Interrupted" not in rows[1]:
+                return []
+            rows = rows[:result]
+    return [(row[2:] if not row[:2].strip() else row.lstrip(), row) for row in (head, *rows[1:])]
+
+
+def _is_outcome(row: str, number: int, marks: Marks) -> bool:
+    """Codex has it in the next row; further down its sign may be a table's."""
+    return re.match(marks.outcome, row) is not None and (number == 1 or "⎿" in row)
+
+
+def _box(rows: list[str], index: int, marks: Marks) -> tuple[int, list[Row]]:
+    """A round box: a tool call is left out, and of anything else the frame."""
+    end = index + 1
+    while end < len(rows) and rows[end].lstrip()[:1] in tuple(_FRAME):
+        end += 1
+    inside = [row.strip()[1:].rstrip(_FRAME).strip() for row in rows[index + 1 : end]]
+    end += end < len(rows) and rows[end].lstrip()[:1] == "╰"
+    return end, [] if inside and re.match(marks.boxed_tool, inside[0]) else [(text, "") for text in inside]
+
+
+def _unnumbered(rows: list[Row], width: int | None) -> Iterator[Row]:
+    """Code without its line numbers: a run that counts from 1 in one column, wrapped lines among them."""
+    number, column, code, above = 0, 0, "", ""
+    for text, row in [*rows, ("", "")]:
+        if number and text and not text[: column + 1].strip():
+            code += ("" if width and _cells(above) >= width else " ") + text[column + 1 :]
+            above = row
+            continue
+        if number:
+            yield code, ""
+        found = _NUMBERED.fullmatch(text)
+        goes_on = found and number and int(found[2]) == number + 1 and found.end(2) == column
+        if found and (goes_on or (found[1] and int(found[2]) == 1)):
+            number, column, code, above = int(found[2]), found.end(2), found[3] or "", row
+        else:
+            number = 0
+            yield text, row
+
+
+def _joined(rows: list[Row], width: int) -> list[str]:
+    """Rows put together that were one line: prose, and the next word had no room left."""
+    made: list[list[str]] = []
+    above: Row = ("", "")
+    for row in rows:
+        if _goes_on(above, row, width):
+            made[-1] += [_gap(above, row[0].lstrip(), width), row[0].lstrip()]
+        else:
+            made.append([row[0]])
+        above = row
+    return ["".join(parts) for parts in made]
+
+
+def _goes_on(above: Row, row: Row, width: int) -> bool:
+    (before, whole), (text, joinable) = above, row
+    if not text or not joinable or len(whole) * 4 < width or _OPENS.match(text) or _FIXED.match(before):
+        return False
+    item = _ITEM.match(before)
+    if _indent(text) not in (_indent(before), item.end() if item else -1):
+        return False
+    start, filled = text.lstrip(), _cells(whole)
+    word = next((n for n, char in enumerate(start) if char == " " or _cells(char) == 2), len(start))
+    return filled * 2 >= width and filled + (word + (_cells(before[-1]) == 1) if word else 2) > width
+
+
+def _gap(above: Row, text: str, width: int) -> str:
+    """What stood between two rows before they were wrapped: a space, or nothing."""
+    before, whole = above
+    wide = (_cells(before[-1]) == 2) + (_cells(text[0]) == 2)
+    if wide == 1:  # as the same text does it elsewhere: 日本語 and, or 日本語and
+        tight, loose = (
+            len(re.findall(f"[ぁ-鿿]{space}[!-~]|[!-~]{space}[ぁ-鿿]", before + "\n" + text))
+            for space in ("", " ")
+        )
+        return " " if loose >= tight else ""
+    cut = _cells(whole) >= width and (" " not in before.strip() or re.search(r"/\S*/\S*$", before))
+    return "" if wide or cut else " "
+
+
+def _trimmed(rows: list[str], top: bool = True) -> list[str]:
+    first, last = 0, len(rows)
+    while first < last and not rows[last - 1].strip():
+        last -= 1
+    while top and first < last and not rows[first].strip():
+        first += 1
+    return rows[first:last]
+
+
+def _indent(row: str) -> int:
+    return len(row) - len(row.lstrip())
+
+
+def _cells(text: str) -> int:
+    return len(text) if text.isascii() else sum(map(_char_cells, text))
+
+
+@cache
+def _char_cells(char: str) -> int:
+    if unicodedata.combining(char):
+        return 0
+    return 2 if unicodedata.east_asian_width(char) in "WF" else 1

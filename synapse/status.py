@@ -1,0 +1,110 @@
+"""What an agent is doing, resolved from evidence.
+
+Each source says what it has last seen, and when. Sources are trusted in this order: the process itself;
+hooks, notifications and transcripts, which tell what happened; titles and OSC sequences, which tell a state;
+the rendered screen; silence. A better source wins over a lesser one, but not for ever: events get lost, and
+then a lesser source that has seen something newer, and goes on saying so, wins after a bounded time.
+
+Pure: evidence and the time go in, a verdict with its reasons comes out.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from synapse.registry import PROCESSING
+
+PROCESS, HOOK, TRANSCRIPT = "process", "hook", "transcript"
+OSC, TITLE, SCREEN, SILENCE = "osc", "title", "screen", "silence"
+TRUST = {PROCESS: 6, HOOK: 5, TRANSCRIPT: 5, OSC: 4, TITLE: 3, SCREEN: 2, SILENCE: 1}
+CONFIDENCE = {6: 1.0, 5: 0.99, 4: 0.97, 3: 0.95, 2: 0.8, 1: 0.5, 0: 0.3}
+
+# How long a newer, lesser source must contradict before it is believed. A title follows its hook by up to
+# 0.1 s, and a transcript by as much again; two lesser sources that agree need less.
+HEAL_ALONE = 1.5
+HEAL_TOGETHER = 0.5
+
+
+@dataclass(frozen=True)
+class Evidence:
+    source: str
+    says: tuple[str, ...]  # the statuses it allows: a title may not tell idle from waiting
+    since: float  # when it began to say so
+    at: float  # when it last did
+    why: str
+
+    @property
+    def trust(self) -> int:
+        return TRUST[self.source]
+
+    def contradicts(self, other: Evidence) -> bool:
+        return self.at > other.at and not set(self.says) & set(other.says)
+
+
+@dataclass(frozen=True)
+class Verdict:
+    status: str
+    reason: str
+    confidence: float
+    because: Evidence | None = None
+    against: tuple[Evidence, ...] = ()
+    overruled_in: float | None = None  # seconds until `against` wins if nothing changes
+
+
+class StatusModel:
+    """The latest evidence of each source."""
+
+    def __init__(self) -> None:
+        self._latest: dict[str, Evidence] = {}
+        self._status = PROCESSING  # the last verdict, which stands while the evidence cannot tell
+
+    def observe(self, source: str, says: str | tuple[str, ...], at: float, why: str) -> None:
+        says = (says,) if isinstance(says, str) else says
+        before = self._latest.get(source)
+        # An event is news each time; a state that is seen again goes on.
+        goes_on = before is not None and before.says == says and source not in (HOOK, TRANSCRIPT)
+        since = before.since if before is not None and goes_on else at
+        self._latest[source] = Evidence(source, says, since, at, why)
+
+    def forget(self, source: str) -> None:
+        self._latest.pop(source, None)
+
+    def evidence(self) -> list[Evidence]:
+        """What is known, the most trusted first, of the equally trusted the newest."""
+        return sorted(self._latest.values(), key=lambda e: (-e.trust, -e.at))
+
+    def verdict(self, now: float) -> Verdict:
+        known = self.evidence()
+        if not known:
+            return Verdict(PROCESSING, "it has only just started: nothing has been seen yet", CONFIDENCE[0])
+        best = known[0]
+        against = tuple(e for e in known if e.contradicts(best) and e.source != SILENCE)
+        wins_at = _overruled_at(best, against)
+        if wins_at is not None and now >= wins_at:
+            healed = against[0]
+            reason = f"{healed.why}, for {now - healed.since:.1f} s, against an older {best.why}"
+            self._status = self._narrow(healed, known)
+            return Verdict(self._status, reason, CONFIDENCE[healed.trust] * 0.9, healed, (best,))
+        confidence = CONFIDENCE[best.trust] * (0.9 if against else 1.0)
+        overruled_in = None if wins_at is None else wins_at - now
+        self._status = self._narrow(best, known)
+        return Verdict(self._status, best.why, confidence, best, against, overruled_in)
+
+    def _narrow(self, chosen: Evidence, known: list[Evidence]) -> str:
+        """One status where the chosen evidence allows several: what lesser sources leave of it."""
+        left = chosen.says
+        for other in known:
+            common = tuple(status for status in left if status in other.says)
+            if other.trust < chosen.trust and common:
+                left = common
+        return left[0] if len(left) == 1 else self._status
+
+
+def _overruled_at(best: Evidence, against: tuple[Evidence, ...]) -> float | None:
+    """When the contradiction is to be believed; never, if it is a screen that cannot tell itself."""
+    weighty = [e for e in against if len(e.says) == 1 or e.trust > TRUST[SCREEN]]
+    if not weighty:
+        return None
+    agreeing = [e for e in weighty if set(e.says) & set(weighty[0].says)]
+    begun = max(best.at, max(e.since for e in agreeing))
+    return begun + (HEAL_TOGETHER if len(agreeing) > 1 else HEAL_ALONE)

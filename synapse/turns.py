@@ -1,0 +1,146 @@
+"""The turns of an agent: a prompt that was accepted, what was done, and exactly what was said.
+
+Fed with the facts of a channel and with the status; the rendered screen is asked only where nothing better is
+there. A turn that a human starts by typing is a turn like any other.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from synapse.agents.facts import Fact, PromptAccepted, Said, TokensUsed, ToolUsed, TurnEnded
+from synapse.registry import READY
+
+HISTORY = 100
+EXACT, TRANSCRIPT, SCREEN = "exact", "transcript", "screen"
+
+
+@dataclass
+class Turn:
+    number: int
+    started_at: float
+    prompt: str | None = None
+    ended_at: float | None = None
+    outcome: str | None = None  # completed | interrupted | failed
+    reply: str = ""
+    source: str | None = None  # exact | transcript | screen
+    messages: dict[str, str] = field(default_factory=dict)
+    tools: dict[str, dict[str, Any]] = field(default_factory=dict)
+    tokens: dict[str, tuple[int, int]] = field(default_factory=dict)
+    error: dict[str, Any] | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "number": self.number,
+            "prompt": self.prompt,
+            "started_at": self.started_at,
+            "ended_at": self.ended_at,
+            "outcome": self.outcome,
+            "reply": self.reply,
+            "source": self.source,
+            "messages": list(self.messages.values()),
+            "tools": list(self.tools.values()),
+            "usage": {
+                "input_tokens": sum(count for count, _ in self.tokens.values()),
+                "output_tokens": sum(count for _, count in self.tokens.values()),
+            },
+            "error": self.error,
+        }
+
+
+class TurnTracker:
+    """`read_screen` gives the reply as the screen shows it, for the prompt if that is known."""
+
+    def __init__(self, read_screen: Callable[[str | None], str]) -> None:
+        self._read_screen = read_screen
+        self._count = 0
+        self._begun: list[Callable[[Turn], None]] = []
+        self._ended: list[Callable[[Turn], None]] = []
+        self.current: Turn | None = None
+        self.finished: deque[Turn] = deque(maxlen=HISTORY)
+
+    def on_turn(self, begun: Callable[[Turn], None], ended: Callable[[Turn], None]) -> Callable[[], None]:
+        """Tell of turns from now on; what is returned ends that."""
+        self._begun.append(begun)
+        self._ended.append(ended)
+
+        def forget() -> None:
+            self._begun.remove(begun)
+            self._ended.remove(ended)
+
+        return forget
+
+    def take(self, fact: Fact, now: float) -> None:
+        if isinstance(fact, PromptAccepted):
+            self._accept(fact.text, now)
+        elif isinstance(fact, TurnEnded):
+            turn = self.current or self._begin(None, now)
+            turn.error = fact.error
+            self._end(turn, fact.outcome, now, fact.reply)
+        elif isinstance(fact, Said | ToolUsed | TokensUsed):
+            late = self.current or self._latecomer()
+            if late is not None:
+                _note(late, fact)
+
+    def submitted(self, now: float) -> None:
+        """Enter was pressed at a CLI that does not say what it accepts."""
+        if self.current is None:
+            self._begin(None, now)
+
+    def status(self, status: str, now: float) -> None:
+        """The agent is READY: whatever turn was under way is over, told or not."""
+        if status == READY and self.current is not None:
+            self._end(self.current, "completed", now, None)
+
+    def abandon(self, outcome: str, error: dict[str, Any] | None, now: float) -> None:
+        """The agent itself is gone."""
+        if self.current is not None:
+            self.current.error = error
+            self._end(self.current, outcome, now, None)
+
+    def _accept(self, prompt: str, now: float) -> None:
+        turn = self.current
+        if turn is not None and turn.prompt is None:
+            turn.prompt = prompt  # begun by Enter, told by the channel
+            return
+        if turn is not None:
+            self._end(turn, "completed", now, None)  # steered: the next prompt has cut it off
+        self._begin(prompt, now)
+
+    def _begin(self, prompt: str | None, now: float) -> Turn:
+        self._count += 1
+        turn = Turn(self._count, now, prompt)
+        self.current = turn
+        for callback in self._begun:
+            callback(turn)
+        return turn
+
+    def _end(self, turn: Turn, outcome: str, now: float, reply: str | None) -> None:
+        turn.outcome, turn.ended_at = outcome, now
+        messages = list(turn.messages.values())
+        if reply is not None:
+            turn.reply, turn.source = reply, EXACT
+        elif messages:
+            turn.reply, turn.source = messages[-1], TRANSCRIPT
+        elif outcome == "completed":
+            turn.reply, turn.source = self._read_screen(turn.prompt), SCREEN
+        self.current = None
+        self.finished.append(turn)
+        for callback in self._ended:
+            callback(turn)
+
+    def _latecomer(self) -> Turn | None:
+        """A transcript lags behind its hook: what comes now belongs to the turn that has just ended."""
+        return self.finished[-1] if self.finished and self.finished[-1].source == EXACT else None
+
+
+def _note(turn: Turn, fact: Said | ToolUsed | TokensUsed) -> None:
+    if isinstance(fact, Said):
+        turn.messages[fact.key or str(len(turn.messages))] = fact.text
+    elif isinstance(fact, ToolUsed):
+        turn.tools[fact.key or str(len(turn.tools))] = {"name": fact.name, "input": fact.detail}
+    else:
+        turn.tokens[fact.key or str(len(turn.tokens))] = (fact.input_tokens, fact.output_tokens)

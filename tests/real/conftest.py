@@ -1,0 +1,51 @@
+"""The real CLIs are run only when asked for: SYNAPSE_REAL=1 pytest -n 0 tests/real."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+
+import pytest
+
+from tests.conftest import Home
+from tests.real.clis import CLIS, Cli
+from tests.real.driver import Driver
+from tests.real.install import Installed, NotInstalled, install
+from tests.real.model_server import ModelServer
+from tests.real.scenarios import NOTES, NOTES_TEXT
+
+if os.environ.get("SYNAPSE_REAL") != "1":
+    collect_ignore_glob = ["test_*.py"]
+
+
+@pytest.fixture(scope="session")
+def installed(pytestconfig: pytest.Config) -> Installed:
+    capture = pytestconfig.pluginmanager.getplugin("capturemanager")
+    try:
+        with capture.global_and_fixture_disabled():  # it may take a minute: let people see why
+            return install()
+    except NotInstalled as error:
+        pytest.exit(f"the tests with the real CLIs DID NOT RUN: {error}", returncode=1)
+
+
+@pytest.fixture
+def model() -> Iterator[ModelServer]:
+    """The scripted model, without its pauses; a test that wants them sets `model.speed = 1`."""
+    with ModelServer(speed=0) as server:
+        yield server
+    assert server.failures == []
+
+
+@pytest.fixture(params=list(CLIS))
+def cli(request: pytest.FixtureRequest, installed: Installed, home: Home, model: ModelServer) -> Cli:
+    """Each of the real CLIs, in a fresh home; `home.terminal(cli.program, *cli.args, **cli.env)` wraps it."""
+    (home.work / NOTES).write_text(NOTES_TEXT)
+    return CLIS[request.param](installed, home.path, home.work, model.url)
+
+
+@pytest.fixture
+def bare(cli: Cli, home: Home) -> Iterator[Driver]:
+    """The CLI without Synapse, at its prompt."""
+    with Driver(cli.argv, {**cli.env, "SYNAPSE_TEST": home.env["SYNAPSE_TEST"]}, home.work) as driver:
+        driver.wait_for(cli.ready, 60)
+        yield driver

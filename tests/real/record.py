@@ -1,0 +1,55 @@
+"""Records a scenario with a real CLI: `python -m tests.real.record codex tool codex-permission.cast.gz`."""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+from pathlib import Path
+
+from tests.real.clis import CLIS
+from tests.real.driver import Driver
+from tests.real.install import install
+from tests.real.model_server import ModelServer
+from tests.real.scenarios import NAMES, NOTES, NOTES_TEXT
+
+
+def record(name: str, scenario: str, path: Path, speed: float = 1.0) -> None:
+    """Start the CLI, put the scenario to it, agree to what it asks, and write what was seen."""
+    installed = install()
+    with tempfile.TemporaryDirectory(prefix="synt-", ignore_cleanup_errors=True) as folder:
+        home = Path(folder)
+        work = home / "work"
+        work.mkdir()
+        (work / NOTES).write_text(NOTES_TEXT)
+        with ModelServer(speed) as model:
+            cli = CLIS[name](installed, home, work, model.url)
+            with Driver(cli.argv, cli.env, work) as driver:
+                driver.wait_for(cli.ready, 60)
+                driver.mark("ready")
+                driver.settle()
+                driver.submit(f"hello #scenario:{scenario}")
+                if scenario == "tool":
+                    driver.wait_for(cli.asks)
+                    driver.mark("permission prompt")
+                    driver.rest(3)
+                    driver.mark("approve")
+                    driver.type(cli.accept)
+                    driver.wait_for("TOOL-DONE")
+                driver.wait(lambda: model.answered, "reply", 60)
+                driver.settle()
+                driver.mark("end")
+                driver.save(path, f"{name}-{scenario}")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m tests.real.record")
+    parser.add_argument("cli", choices=CLIS)
+    parser.add_argument("scenario", choices=NAMES)
+    parser.add_argument("path", type=Path)
+    parser.add_argument("--speed", type=float, default=1.0, help="factor on the scenario's delays")
+    given = parser.parse_args()
+    record(given.cli, given.scenario, given.path, given.speed)
+
+
+if __name__ == "__main__":
+    main()

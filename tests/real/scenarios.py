@@ -1,0 +1,187 @@
+"""What the scripted model says: a prompt with `#scenario:NAME` in it picks a script, the same for every CLI.
+
+A prompt without one is echoed. A script is a list of steps; where it ends in a tool call, the CLI asks again
+with the tool's result, and the script goes on from there.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Say:
+    text: str
+
+
+@dataclass(frozen=True)
+class Wait:
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Run:
+    """Ask for a shell command that the CLI will not run before a human has agreed."""
+
+    command: str
+
+
+@dataclass(frozen=True)
+class Read:
+    """Ask for a file, which no CLI asks a human about."""
+
+    path: str
+
+
+@dataclass(frozen=True)
+class Refuse:
+    """Answer with an HTTP error instead."""
+
+    status: int
+
+
+Step = Say | Wait | Run | Read | Refuse
+
+TOUCHED = "synapse-was-here"
+COMMAND = f"touch {TOUCHED} && echo touched"
+NOTES = "notes.txt"  # to be put into the working directory
+NOTES_TEXT = "synapse notes: the answer is 42\n"
+
+MARKDOWN = """\
+Here is **bold text** and `inline code` in one sentence.
+
+```python
+def fib(n: int) -> int:
+
+    if n < 2:
+        return n
+
+    return fib(n - 1) + fib(n - 2)
+```
+
+日本語の段落です。「こんにちは、世界」と言いました。
+
+| name | value |
+|------|-------|
+| alpha | 1 |
+| ベータ | 22 |
+
+- first
+  - nested one
+  - nested two
+    - deeper
+- second
+
+1. one
+2. two
+
+The end."""
+
+LOOKS_LIKE_A_PROMPT = """\
+This reply only talks about prompts. Nothing here is one:
+
+Do you want to proceed?
+❯ 1. Yes
+  2. No, and tell Claude what to do differently (esc)
+
+Would you like to run the following command?
+› 1. Yes, proceed (y)
+
+Allow execution of [Shell]?
+● 1. Allow once
+
+Overwrite the file? (y/n)
+
+• Working (2s • esc to interrupt)
+
+That was all."""
+
+LONG200 = "\n".join(f"line {number:03d} of 200" for number in range(1, 201))
+WORDS = [f"word{number:02d}" for number in range(1, 21)]
+
+_NAME = re.compile(r"#scenario:([a-z0-9-]+)")
+
+
+def scenario_of(prompt: str) -> str:
+    """The scenario that a prompt asks for; the last, where it quotes several."""
+    named = _NAME.findall(prompt)
+    return str(named[-1]) if named else "echo"
+
+
+def script(prompt: str, results: Sequence[str] = ()) -> list[Step]:
+    """What the model does next with a prompt whose tool calls so far came back with `results`."""
+    name = scenario_of(prompt)
+    if name not in _SCENARIOS:
+        return [Say(f"NO SUCH SCENARIO: {name}. There are: {', '.join(_SCENARIOS)}")]
+    return _SCENARIOS[name](prompt, results)
+
+
+def expected(scenario: str, prompt: str = "") -> str:
+    """The text with which the turn ends, to the character; "" where it ends in an error."""
+    return texts(scenario, prompt)[-1]
+
+
+def texts(scenario: str, prompt: str = "") -> list[str]:
+    """Every message of the turn, one for each time the CLI asks."""
+    if scenario_of(prompt) != scenario:
+        prompt = f"{prompt} #scenario:{scenario}"
+    said = []
+    results: list[str] = []
+    while True:
+        steps = script(prompt, results)
+        said.append("".join(step.text for step in steps if isinstance(step, Say)))
+        if not isinstance(steps[-1], Run | Read):
+            return said
+        results.append("touched\n" if isinstance(steps[-1], Run) else NOTES_TEXT)
+
+
+def _ping(prompt: str, results: Sequence[str]) -> list[Step]:
+    """PONG-<n>, n being the number after the scenario's name, or 1."""
+    number = re.search(r"#scenario:ping[ :-]*(\d+)", prompt)
+    return [Say(f"PONG-{number[1] if number else 1}")]
+
+
+def _slow(prompt: str, results: Sequence[str]) -> list[Step]:
+    steps: list[Step] = [Say(WORDS[0])]
+    for word in WORDS[1:]:
+        steps += [Wait(0.3), Say(f" {word}")]
+    return steps
+
+
+def _tool(prompt: str, results: Sequence[str]) -> list[Step]:
+    if not results:
+        return [Say("I will touch a file."), Run(COMMAND)]
+    return [
+        Say(f"TOOL-DONE: {'touched' if 'touched' in results[-1] else ' '.join(results[-1].split())[:60]}")
+    ]
+
+
+def _two_messages(prompt: str, results: Sequence[str]) -> list[Step]:
+    if not results:
+        return [Say("First I read the notes."), Read(NOTES)]
+    found = re.search(r"the answer is (\d+)", results[-1])
+    return [Say(f"The notes say {found[1] if found else 'nothing'}.")]
+
+
+def _always(*steps: Step) -> Callable[[str, Sequence[str]], list[Step]]:
+    return lambda prompt, results: list(steps)
+
+
+_SCENARIOS: dict[str, Callable[[str, Sequence[str]], list[Step]]] = {
+    "echo": lambda prompt, results: [Say(f"ECHO: {prompt}")],
+    "ping": _ping,
+    "markdown": _always(Say(MARKDOWN)),
+    "long200": _always(Say(LONG200)),
+    "slow": _slow,
+    "silence-before": _always(Wait(4), Say("This came after a silence.")),
+    "silence-middle": _always(Say("This came first, "), Wait(4), Say("and this after a silence.")),
+    "tool": _tool,
+    "two-messages": _two_messages,
+    "looks-like-a-prompt": _always(Say(LOOKS_LIKE_A_PROMPT)),
+    "error400": _always(Refuse(400)),
+    "error500": _always(Refuse(500)),
+    "rate-limit": _always(Refuse(429)),
+}
+NAMES = tuple(_SCENARIOS)

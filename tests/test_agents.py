@@ -1,0 +1,324 @@
+"""What the three CLIs tell through their own channels."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from synapse.agents import open_channel
+from synapse.agents.base import Surroundings
+from synapse.agents.facts import Fact, PromptAccepted, Said, StateSeen, TokensUsed, ToolUsed, TurnEnded
+from synapse.agents.flags import HOOK_PROGRAM, channel_arguments
+from synapse.registry import INPUT_REQUIRED, PROCESSING, READY
+
+
+def around(path: Path, **env: str) -> Surroundings:
+    return Surroundings(str(path), {"HOME": str(path), **env}, started_at=0.0, child=os.getsid(0))
+
+
+def states(facts: list[Fact]) -> list[tuple[str, ...]]:
+    return [fact.says for fact in facts if isinstance(fact, StateSeen)]
+
+
+def only(facts: list[Fact], kind: type) -> list[Any]:
+    return [fact for fact in facts if isinstance(fact, kind)]
+
+
+class TestFlags:
+    def test_claude_gets_hooks_by_settings(self) -> None:
+        flag, settings = channel_arguments("claude", ["--resume"], {})
+        hooks = json.loads(settings)["hooks"]
+        assert flag == "--settings" and {"UserPromptSubmit", "Stop", "PermissionRequest"} <= set(hooks)
+        command = hooks["Stop"][0]["hooks"][0]["command"]
+        assert HOOK_PROGRAM in command and command.endswith(" claude")
+
+    @pytest.mark.parametrize("args", [["--settings", "x.json"], ["--settings=x.json"], ["--bare"]])
+    def test_the_users_own_settings_win(self, args: list[str]) -> None:
+        assert channel_arguments("claude", args, {}) == []
+
+    def test_codex_gets_a_notify_program(self, tmp_path: Path) -> None:
+        flag, value = channel_arguments("codex", [], {"HOME": str(tmp_path)})
+        assert flag == "-c" and value.startswith("notify=[")
+        assert json.loads(value.removeprefix("notify="))[-2:] == [HOOK_PROGRAM, "codex"]
+
+    def test_codex_calls_the_users_own_notify_program_too(self, tmp_path: Path) -> None:
+        (tmp_path / "config.toml").write_text('notify = ["my-notify", "日本"]\n')
+        _, value = channel_arguments("codex", [], {"CODEX_HOME": str(tmp_path)})
+        assert json.loads(value.removeprefix("notify="))[-2:] == ["my-notify", "日本"]
+
+    @pytest.mark.parametrize("args", [["-c", "notify=[]"], ["-cnotify=[]"], ["--config=notify = ['x']"]])
+    def test_a_notify_argument_of_the_users_wins(self, args: list[str], tmp_path: Path) -> None:
+        assert channel_arguments("codex", args, {"HOME": str(tmp_path)}) == []
+
+    def test_a_broken_configuration_is_codexs_business(self, tmp_path: Path) -> None:
+        (tmp_path / "config.toml").write_text("notify = [")
+        assert channel_arguments("codex", [], {"CODEX_HOME": str(tmp_path)})
+
+    def test_others_get_nothing(self) -> None:
+        assert channel_arguments("gemini", [], {}) == channel_arguments("none", [], {}) == []
+
+
+class TestHookProgram:
+    def run(self, tmp_path: Path, *words: str, stdin: str = "") -> bytes:
+        """What the hook program hands over when `words` are its arguments."""
+        path = str(tmp_path / "s")
+        received: list[bytes] = []
+        with socket.socket(socket.AF_UNIX) as listener:
+            listener.bind(path)
+            listener.listen()
+
+            def accept() -> None:
+                connection, _ = listener.accept()
+                with connection:
+                    while data := connection.recv(65536):
+                        received.append(data)
+
+            thread = threading.Thread(target=accept)
+            thread.start()
+            env = {"SYNAPSE_EVENTS": path, "PATH": os.environ["PATH"]}
+            done = subprocess.run(
+                [sys.executable, "-I", "-S", HOOK_PROGRAM, *words],
+                input=stdin,
+                env=env,
+                capture_output=True,
+                text=True,
+            )
+            thread.join(5)
+        assert (done.returncode, done.stderr) == (0, "")
+        return b"".join(received)
+
+    def test_claude(self, tmp_path: Path) -> None:
+        event = json.dumps({"hook_event_name": "Stop", "last_assistant_message": "日本" * 50_000})
+        assert self.run(tmp_path, "claude", stdin=event) == b"claude\n" + event.encode()
+
+    def test_codex_chains_to_the_users_own(self, tmp_path: Path) -> None:
+        out = tmp_path / "out"
+        data = self.run(tmp_path, "codex", "sh", "-c", f'printf %s "$0" > {out}', '{"type": "日本"}')
+        assert data == 'codex\n{"type": "日本"}'.encode()
+        assert out.read_text() == '{"type": "日本"}'
+
+    @pytest.mark.parametrize("env", [{}, {"SYNAPSE_EVENTS": "/nonexistent/x"}])
+    def test_it_is_harmless_when_nobody_listens(self, env: dict[str, str]) -> None:
+        for words in (["claude"], ["codex", "{}"], ["codex", "no-such-program", "{}"], []):
+            done = subprocess.run(
+                [sys.executable, "-I", "-S", HOOK_PROGRAM, *words],
+                stdin=subprocess.DEVNULL,
+                env=env,
+                capture_output=True,
+            )
+            assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
+
+    def test_it_gives_up_on_a_host_that_does_not_read(self, tmp_path: Path) -> None:
+        path = str(tmp_path / "s")
+        with socket.socket(socket.AF_UNIX) as listener:
+            listener.bind(path)
+            listener.listen()
+            done = subprocess.run(
+                [sys.executable, "-I", "-S", HOOK_PROGRAM, "claude"],
+                input="x" * 5_000_000,
+                env={"SYNAPSE_EVENTS": path},
+                text=True,
+                timeout=10,
+            )
+            assert done.returncode == 0
+
+
+class TestClaude:
+    def hook(self, name: str, **more: Any) -> dict[str, Any]:
+        return {"hook_event_name": name, "session_id": "s", **more}
+
+    def test_a_turn_by_hooks(self, tmp_path: Path) -> None:
+        channel = open_channel("claude", around(tmp_path))
+        assert channel.missing()
+        facts = channel.on_event(self.hook("UserPromptSubmit", prompt="hello"))
+        assert only(facts, PromptAccepted)[0].text == "hello" and states(facts) == [(PROCESSING,)]
+        assert states(channel.on_event(self.hook("PermissionRequest"))) == [(INPUT_REQUIRED,)]
+        assert states(channel.on_event(self.hook("PostToolUse"))) == [(PROCESSING,)]
+        facts = channel.on_event(self.hook("Stop", last_assistant_message="**done**"))
+        assert only(facts, TurnEnded)[0].reply == "**done**" and states(facts) == [(READY,)]
+        assert channel.missing() == []
+
+    def test_a_subagent_does_not_end_the_turn(self, tmp_path: Path) -> None:
+        channel = open_channel("claude", around(tmp_path))
+        facts = channel.on_event(self.hook("Stop", agent_id="sub", last_assistant_message="sub"))
+        assert only(facts, TurnEnded) == [] and states(facts) == [(PROCESSING,)]
+
+    def test_notifications(self, tmp_path: Path) -> None:
+        channel = open_channel("claude", around(tmp_path))
+        for kind, status in (("permission_prompt", INPUT_REQUIRED), ("idle_prompt", READY)):
+            facts = channel.on_event(self.hook("Notification", notification_type=kind))
+            assert states(facts) == [(status,)]
+        assert channel.on_event(self.hook("Notification", notification_type="auth_success")) == []
+
+    def test_an_api_error_fails_the_turn(self, tmp_path: Path) -> None:
+        facts = open_channel("claude", around(tmp_path)).on_event(
+            self.hook("StopFailure", error="rate_limit")
+        )
+        assert only(facts, TurnEnded)[0].outcome == "failed"
+
+    def test_the_transcript_tells_messages_tools_tokens_and_interrupts(self, tmp_path: Path) -> None:
+        path = tmp_path / "t.jsonl"
+        usage = {"input_tokens": 10, "cache_read_input_tokens": 5, "output_tokens": 7}
+        lines = [
+            {
+                "type": "assistant",
+                "uuid": "1",
+                "requestId": "r",
+                "message": {"content": "hi", "usage": usage},
+            },
+            {
+                "type": "assistant",
+                "uuid": "2",
+                "requestId": "r",
+                "message": {
+                    "content": [{"type": "tool_use", "id": "t", "name": "Bash", "input": {"command": "ls"}}],
+                    "usage": usage,
+                },
+            },
+            {"type": "assistant", "isSidechain": True, "message": {"content": "not this"}},
+            {"type": "user", "isMeta": True, "message": {"content": "nor this"}},
+            {
+                "type": "user",
+                "message": {"content": [{"type": "text", "text": "[Request interrupted by user]"}]},
+            },
+            {"type": "summary"},
+            {"type": "assistant", "message": None},
+            {"type": "assistant", "message": {"content": [None, {"type": "text"}]}},
+        ]
+        channel = open_channel("claude", around(tmp_path))
+        channel.on_event(self.hook("UserPromptSubmit", prompt="x", transcript_path=str(path)))
+        path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+        facts = channel.poll()
+        assert [said.text for said in only(facts, Said)] == ["hi", ""]
+        assert only(facts, ToolUsed)[0].detail == {"command": "ls"}
+        assert {used.key for used in only(facts, TokensUsed)} == {"r"}
+        assert only(facts, TokensUsed)[0].input_tokens == 15
+        assert only(facts, TurnEnded)[0].outcome == "interrupted"
+
+
+class TestCodex:
+    def rollout(self, tmp_path: Path) -> Path:
+        folder = tmp_path / ".codex" / "sessions" / "2026" / "11" / "15"
+        folder.mkdir(parents=True)
+        return folder / "rollout-2026-11-15T10-00-00-0199aaaa-bbbb-cccc-dddd-eeeeeeeeeeee.jsonl"
+
+    def test_the_rollout_that_the_agent_holds_open(self, tmp_path: Path) -> None:
+        path = self.rollout(tmp_path)
+        events: list[dict[str, Any]] = [
+            {"type": "task_started", "turn_id": "1"},
+            {"type": "user_message", "message": "hello"},
+            {"type": "agent_message", "message": "first"},
+            {"type": "token_count", "info": {"last_token_usage": {"input_tokens": 3, "output_tokens": 4}}},
+            {"type": "token_count", "info": None},
+            {"type": "agent_message", "message": "**last**"},
+            {"type": "task_complete", "turn_id": "1", "last_agent_message": "**last**"},
+        ]
+        with path.open("w") as file:  # held open, as Codex does
+            for event in events:
+                file.write(json.dumps({"timestamp": "t", "type": "event_msg", "payload": event}) + "\n")
+            call = {"type": "function_call", "name": "exec_command", "arguments": "{}", "call_id": "c"}
+            file.write(json.dumps({"type": "response_item", "payload": call}) + "\n")
+            file.flush()
+            surroundings = Surroundings(str(tmp_path), {"HOME": str(tmp_path)}, 0.0, os.getsid(0))
+            channel = open_channel("codex", surroundings)
+            facts = channel.poll()
+        assert states(facts) == [(PROCESSING,), (READY,)]
+        assert only(facts, PromptAccepted)[0].text == "hello"
+        assert [said.text for said in only(facts, Said)] == ["first", "**last**"]
+        assert only(facts, TurnEnded)[0].reply == "**last**"
+        assert only(facts, TokensUsed)[0].output_tokens == 4
+        assert only(facts, ToolUsed)[0].name == "exec_command"
+        notify = {"type": "agent-turn-complete", "thread-id": "other", "last-assistant-message": "title"}
+        assert only(channel.on_event(notify), TurnEnded) == []
+
+    def test_without_a_rollout_the_notification_is_what_there_is(self, tmp_path: Path) -> None:
+        channel = open_channel("codex", around(tmp_path))
+        assert channel.missing()
+        facts = channel.on_event({"type": "agent-turn-complete", "last-assistant-message": "ok"})
+        assert only(facts, TurnEnded)[0].reply == "ok" and states(facts) == [(READY,)]
+
+
+class TestGemini:
+    def test_the_chat_file(self, tmp_path: Path) -> None:
+        folder = tmp_path / ".gemini" / "tmp" / "project" / "chats"
+        folder.mkdir(parents=True)
+        (folder.parent / ".project_root").write_text(str(tmp_path))
+        records: list[dict[str, Any]] = [
+            {"sessionId": "s"},
+            {"id": "1", "type": "user", "content": [{"text": "hello"}]},
+            {"id": "1", "type": "user", "content": [{"text": "hello"}]},
+            {"id": "2", "type": "gemini", "content": "par"},
+            {
+                "id": "2",
+                "type": "gemini",
+                "content": "partial, then whole",
+                "tokens": {"input": 1, "output": 2},
+                "toolCalls": [{"id": "c", "name": "run_shell_command", "args": {"command": "ls"}}, None],
+            },
+            {"type": "info", "content": "x"},
+        ]
+        path = folder / "session-2026.jsonl"
+        path.write_text("".join(json.dumps(record) + "\n" for record in records))
+        facts = open_channel("gemini", around(tmp_path)).poll()
+        assert [p.text for p in only(facts, PromptAccepted)] == ["hello"]
+        assert [said.key for said in only(facts, Said)] == ["2", "2"]
+        assert only(facts, ToolUsed)[0].name == "run_shell_command"
+        assert only(facts, TokensUsed)[0].output_tokens == 2
+
+    def test_a_chat_of_another_directory_is_not_ours(self, tmp_path: Path) -> None:
+        folder = tmp_path / ".gemini" / "tmp" / "project" / "chats"
+        folder.mkdir(parents=True)
+        (folder.parent / ".project_root").write_text("/elsewhere")
+        (folder / "session-1.jsonl").write_text('{"id": "1", "type": "user", "content": "x"}\n')
+        channel = open_channel("gemini", around(tmp_path))
+        assert channel.poll() == [] and channel.missing()
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
+    max_leaves=8,
+)
+keys = st.sampled_from(
+    ["type", "message", "content", "payload", "hook_event_name", "usage", "toolCalls", "tokens", "info", "id"]
+)
+words = st.sampled_from(
+    ["assistant", "user", "gemini", "Stop", "Notification", "event_msg", "token_count", "agent-turn-complete"]
+)
+events = st.dictionaries(keys, json_values | words | st.dictionaries(keys, json_values | words), max_size=6)
+
+
+@pytest.mark.parametrize("name", ["claude", "codex", "gemini", "none"])
+@given(st.lists(events, max_size=5))
+def test_no_event_makes_a_channel_fail(name: str, given_events: list[dict[str, Any]]) -> None:
+    channel = open_channel(name, Surroundings("/nonexistent", {"HOME": "/nonexistent"}, 0.0))
+    for event in given_events:
+        channel.on_event(event)
+    channel.poll()
+
+
+@pytest.mark.parametrize("name", ["claude", "codex", "gemini"])
+@given(st.lists(events, max_size=5))
+def test_no_line_of_a_transcript_makes_a_channel_fail(name: str, lines: list[dict[str, Any]]) -> None:
+    from synapse.agents import claude
+    from synapse.agents.codex import CodexChannel
+    from synapse.agents.gemini import GeminiChannel
+
+    nowhere = Surroundings("/nonexistent", {"HOME": "/nonexistent"}, 0.0)
+    for line in lines:
+        if name == "claude":
+            claude._line(line)
+        elif name == "codex":
+            CodexChannel(nowhere)._line(str(line.get("type")), line)
+        else:
+            GeminiChannel(nowhere)._record(line)

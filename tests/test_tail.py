@@ -1,0 +1,98 @@
+"""A transcript that somebody else writes, and what can happen to it."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from synapse.agents import tail
+from synapse.agents.tail import JsonlTail
+
+
+def write(path: Path, *values: object, mode: str = "a") -> None:
+    with path.open(mode) as file:
+        for value in values:
+            file.write(json.dumps(value) + "\n")
+
+
+def test_new_lines_come_once(tmp_path: Path) -> None:
+    path = tmp_path / "t.jsonl"
+    reader = JsonlTail(str(path))
+    assert reader.read_new() == []
+    write(path, {"a": 1})
+    assert reader.read_new() == [{"a": 1}]
+    assert reader.read_new() == []
+    write(path, {"b": "日本"}, {"c": 3})
+    assert reader.read_new() == [{"b": "日本"}, {"c": 3}]
+
+
+def test_a_half_written_line_waits_for_its_end(tmp_path: Path) -> None:
+    path = tmp_path / "t.jsonl"
+    reader = JsonlTail(str(path))
+    path.write_bytes('{"text": "日'.encode()[:-1])
+    assert reader.read_new() == []
+    with path.open("ab") as file:
+        file.write('日"}\n'.encode()[2:])
+    assert len(reader.read_new()) == 1
+
+
+def test_truncation_rotation_and_disappearance(tmp_path: Path) -> None:
+    path = tmp_path / "t.jsonl"
+    write(path, {"n": 1}, {"n": 2})
+    reader = JsonlTail(str(path))
+    assert len(reader.read_new()) == 2
+    write(path, {"n": 3}, mode="w")
+    assert reader.read_new() == [{"n": 3}]
+    os.rename(path, tmp_path / "old")
+    assert reader.read_new() == []
+    write(path, {"n": 4}, {"n": 5})
+    assert reader.read_new() == [{"n": 4}, {"n": 5}]
+    path.unlink()
+    assert reader.read_new() == []
+
+
+def test_malformed_lines_are_counted_and_left_out(tmp_path: Path) -> None:
+    path = tmp_path / "t.jsonl"
+    path.write_bytes(b'{"a": 1}\nnot json\n[1]\n\n\xff\xfe\n{"b": 2}\n' + b"[" * 100_000 + b'\n{"c": 3}\n')
+    reader = JsonlTail(str(path))
+    assert reader.read_new() == [{"a": 1}, {"b": 2}, {"c": 3}]
+    assert reader.skipped == 4
+
+
+def test_a_huge_line_is_skipped_and_the_next_is_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tail, "LINE_LIMIT", 1000)
+    monkeypatch.setattr(tail, "READ_LIMIT", 700)
+    path = tmp_path / "t.jsonl"
+    write(path, {"image": "x" * 5000}, {"after": True})
+    reader = JsonlTail(str(path))
+    found: list[object] = []
+    for _ in range(20):
+        found += reader.read_new()
+    assert found == [{"after": True}] and reader.skipped >= 1
+
+
+def test_from_the_end_on(tmp_path: Path) -> None:
+    path = tmp_path / "t.jsonl"
+    write(path, {"old": True})
+    reader = JsonlTail(str(path), from_end=True)
+    write(path, {"new": True})
+    assert reader.read_new() == [{"new": True}]
+
+
+@given(st.lists(st.binary(max_size=80), max_size=30))
+def test_no_bytes_make_it_fail(chunks: list[bytes]) -> None:
+    import tempfile
+
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "t.jsonl"
+        path.touch()
+        reader = JsonlTail(str(path))
+        for chunk in chunks:
+            with path.open("ab") as file:
+                file.write(chunk)
+            assert all(isinstance(value, dict) for value in reader.read_new())

@@ -1,0 +1,103 @@
+"""Turns from facts, with a clock of our own."""
+
+from __future__ import annotations
+
+from synapse.agents.facts import PromptAccepted, Said, TokensUsed, ToolUsed, TurnEnded
+from synapse.registry import READY
+from synapse.turns import TurnTracker
+
+
+def tracker(screen: str = "from the screen") -> TurnTracker:
+    return TurnTracker(lambda prompt: screen)
+
+
+def test_a_turn_from_prompt_to_reply() -> None:
+    turns = tracker()
+    turns.take(PromptAccepted("hook", "hello"), 1.0)
+    assert turns.current is not None and turns.current.prompt == "hello"
+    turns.take(Said("transcript", "let me look", "a"), 2.0)
+    turns.take(ToolUsed("transcript", "Bash", "t", {"command": "ls"}), 2.1)
+    turns.take(TokensUsed(10, 5, "r1"), 2.2)
+    turns.take(TokensUsed(10, 7, "r1"), 2.3)
+    turns.take(TokensUsed(1, 1, "r2"), 2.4)
+    turns.take(TurnEnded("hook", "completed", "**done**"), 3.0)
+    (turn,) = turns.finished
+    shown = turn.to_dict()
+    assert (turn.reply, turn.source, turn.outcome) == ("**done**", "exact", "completed")
+    assert shown["usage"] == {"input_tokens": 11, "output_tokens": 8}
+    assert shown["tools"] == [{"name": "Bash", "input": {"command": "ls"}}]
+    assert (turn.started_at, turn.ended_at) == (1.0, 3.0) and turns.current is None
+
+
+def test_the_last_message_is_the_reply_where_no_one_gives_it() -> None:
+    turns = tracker()
+    turns.take(PromptAccepted("transcript", "hello"), 1.0)
+    turns.take(Said("transcript", "part", "1"), 1.5)
+    turns.take(Said("transcript", "part and whole", "1"), 1.6)
+    turns.status(READY, 2.0)
+    assert (turns.finished[0].reply, turns.finished[0].source) == ("part and whole", "transcript")
+
+
+def test_the_screen_is_asked_last() -> None:
+    turns = tracker()
+    turns.submitted(1.0)
+    turns.status(READY, 2.0)
+    assert (turns.finished[0].reply, turns.finished[0].source) == ("from the screen", "screen")
+
+
+def test_enter_and_the_channels_word_are_one_turn() -> None:
+    turns = tracker()
+    turns.submitted(1.0)
+    turns.take(PromptAccepted("hook", "hello"), 1.1)
+    turns.take(TurnEnded("hook", "completed", "hi"), 2.0)
+    assert len(turns.finished) == 1 and turns.finished[0].prompt == "hello"
+
+
+def test_an_interrupted_turn_has_what_was_said() -> None:
+    turns = tracker()
+    turns.take(PromptAccepted("hook", "hello"), 1.0)
+    turns.take(TurnEnded("transcript", "interrupted"), 2.0)
+    assert (turns.finished[0].outcome, turns.finished[0].reply) == ("interrupted", "")
+
+
+def test_a_prompt_in_mid_turn_ends_the_turn_before() -> None:
+    turns = tracker()
+    turns.take(PromptAccepted("transcript", "one"), 1.0)
+    turns.take(Said("transcript", "half an ans", "1"), 1.5)
+    turns.take(PromptAccepted("transcript", "two"), 2.0)
+    assert turns.finished[0].reply == "half an ans"
+    assert turns.current is not None and turns.current.prompt == "two"
+
+
+def test_a_transcript_that_lags_behind_the_hook_still_counts() -> None:
+    turns = tracker()
+    turns.take(PromptAccepted("hook", "hello"), 1.0)
+    turns.take(TurnEnded("hook", "completed", "hi"), 2.0)
+    turns.take(TokensUsed(3, 4, "r"), 2.1)
+    assert turns.finished[0].to_dict()["usage"]["output_tokens"] == 4
+
+
+def test_a_lost_prompt_does_not_lose_the_reply() -> None:
+    turns = tracker()
+    turns.take(TurnEnded("hook", "completed", "hi"), 2.0)
+    assert turns.finished[0].reply == "hi" and turns.finished[0].prompt is None
+
+
+def test_an_agent_that_is_gone_fails_its_turn() -> None:
+    turns = tracker()
+    turns.take(PromptAccepted("hook", "hello"), 1.0)
+    turns.abandon("failed", {"code": "PROCESS_EXIT", "message": "gone"}, 2.0)
+    assert turns.finished[0].outcome == "failed" and turns.finished[0].error is not None
+
+
+def test_who_wants_to_know_is_told() -> None:
+    turns = tracker()
+    seen: list[tuple[str, str | None]] = []
+    forget = turns.on_turn(
+        lambda turn: seen.append(("begun", turn.prompt)), lambda turn: seen.append(("ended", turn.reply))
+    )
+    turns.take(PromptAccepted("hook", "hello"), 1.0)
+    turns.take(TurnEnded("hook", "completed", "hi"), 2.0)
+    forget()
+    turns.take(PromptAccepted("hook", "again"), 3.0)
+    assert seen == [("begun", "hello"), ("ended", "hi")]
