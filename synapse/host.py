@@ -20,13 +20,13 @@ from synapse.agents.base import Surroundings
 from synapse.agents.events import EventReceiver
 from synapse.controller import TerminalController
 from synapse.doors import LoopbackOnly
-from synapse.modes import ModeTracker
 from synapse.output_log import OutputLog
 from synapse.profiles import load_profile
 from synapse.registry import AgentRegistry, Entry
 from synapse.relay import wire
 from synapse.relay.console import restore_terminal
 from synapse.server import Door, private_app, public_app
+from synapse.terminal.screen import undo_modes
 
 logger = logging.getLogger(__name__)
 
@@ -49,7 +49,6 @@ class Host:
         self._outbox = bytearray()
         self._ended = asyncio.Event()
         self._met = asyncio.Event()  # the relay has said hello, or will never say it
-        self._modes = ModeTracker()
         self._console: dict[str, object] | None = None
         self._status_timer: asyncio.TimerHandle | None = None
         self._look_timer: asyncio.TimerHandle | None = None
@@ -112,7 +111,6 @@ class Host:
         controller = self._controller
         assert controller is not None, "the relay says hello first"
         if kind == wire.OUTPUT:
-            self._modes.feed(payload)
             controller.feed(payload)
             self._watch_status()
             self._look_later()
@@ -224,7 +222,8 @@ class Host:
         """The relay was killed: do what it can no longer do."""
         logger.warning("the relay is gone without a word; cleaning up")
         if self._console is not None:
-            restore_terminal(self._console, b"\x1b[m" + self._modes.undo())
+            assert self._controller is not None
+            restore_terminal(self._console, undo_modes(self._controller.screen))
         child, start = self._child
         if processes.start_time(child) in ("", start):  # gone, or still the same process
             processes.end_session(child)

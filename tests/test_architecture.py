@@ -49,51 +49,19 @@ ROOMS: dict[str, set[str]] = {
     "controller": {"agents", "observer", "profiles", "relay.wire", "status", "terminal"},
     "server": {"controller", "keys", "recording", "registry"},
     "host": {
-        *(
-            "agents",
-            "controller",
-            "doors",
-            "modes",
-            "output_log",
-            "paths",
-            "processes",
-            "profiles",
-            "registry",
-        ),
-        *("relay.console", "relay.wire", "server"),
+        *("agents", "controller", "doors", "output_log", "paths", "processes", "profiles"),
+        *("registry", "relay.console", "relay.wire", "server", "terminal"),
     },
     "cli": {
-        *(
-            "config",
-            "control",
-            "errors",
-            "launch",
-            "paths",
-            "profiles",
-            "registry",
-            "relay.console",
-            "schema",
-        ),
-        "terminal",
+        *("config", "control", "errors", "launch", "paths", "profiles", "registry"),
+        *("relay.console", "schema", "terminal"),
     },
     "testing": {"relay.pty", "terminal"},
     "dummy_agent": set(),
 }
 STDLIB_ROOMS = {
-    *(
-        "digest",
-        "errors",
-        "record",
-        "paths",
-        "modes",
-        "keys",
-        "processes",
-        "schema",
-        "yamlfile",
-        "profiles",
-        "config",
-    ),
-    *("registry", "relay", "launch", "control", "dummy_agent"),
+    *("digest", "errors", "record", "paths", "modes", "keys", "processes", "schema", "yamlfile"),
+    *("profiles", "config", "registry", "relay", "launch", "control", "dummy_agent"),
 }
 
 

@@ -32,6 +32,7 @@ class Front:
         listener: socket.socket,
         detach_keys: tuple[bytes, bytes],
         on_gone: Callable[[], None],
+        on_keys: Callable[[], None],
         rebalance: Callable[[], None],
     ) -> None:
         self._reactor = reactor
@@ -41,6 +42,7 @@ class Front:
         self._detach_keys = detach_keys
         self._chord = Chord(*detach_keys)
         self._on_gone = on_gone  # the terminal that the command was started in has disappeared
+        self._on_keys = on_keys  # the agent has just been given some
         self._rebalance = rebalance
         self._modes = ModeTracker()
         self._clients: list[Client] = []
@@ -49,6 +51,7 @@ class Front:
         self._suspended = False
         self.console = console
         self.started_here = console is not None
+        self.resized = False  # set by the signal itself, which comes before any key that follows it
 
     def open(self) -> None:
         self._listener.setblocking(False)
@@ -59,13 +62,21 @@ class Front:
 
     # --- bytes --------------------------------------------------------------------------------------------
 
-    def write(self, data: bytes) -> None:
-        """Output of the agent, at once."""
+    def write(self, data: bytes) -> bool:
+        """Output of the agent, at once; False when the terminal cannot take more now."""
         if self._held is not None:
             self._held += data
         elif self.console is not None:
             self.console.write(data)
+            return not self.console.backlog
+        return True
+
+    def follow(self, data: bytes) -> None:
+        """What was written, for the modes it sets."""
         self._modes.feed(data)
+
+    def has_backlog(self) -> bool:
+        return self._held is not None or (self.console is not None and bool(self.console.backlog))
 
     def has_room(self) -> bool:
         waiting = len(self.console.backlog) if self.console is not None else 0
@@ -94,7 +105,8 @@ class Front:
             if data == b"":
                 self._lose_terminal()
                 return
-            self.take_size()  # a key typed after a resize must not overtake it; costs a microsecond
+            if self.resized:
+                self.take_size()  # a key typed after a resize must not overtake it
             if data and self._attached is not None:
                 data, detach = self._chord.feed(data)
                 if detach:
@@ -103,7 +115,8 @@ class Front:
                     return
             if data:
                 self._pty.write(data)
-                self._link.send(wire.pack(wire.KEYS, b"\1" if _submits(data) else b"\0"))
+                self._on_keys()
+                self._link.key(_submits(data))
         self._rebalance()
 
     def drain(self) -> None:
@@ -114,6 +127,7 @@ class Front:
 
     def take_size(self) -> None:
         """The agent's terminal is as large as the human's."""
+        self.resized = False
         if self.console is None:
             return
         try:

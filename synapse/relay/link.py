@@ -12,8 +12,14 @@ from synapse.relay import wire
 
 SPOOL_LIMIT = 64 * 1024 * 1024  # a host this far behind will not catch up
 RECENT_LIMIT = 128 * 1024  # of output, for a host that comes later
+BATCH = 128 * 1024  # bytes that are given to the host without waiting for more
+PUSH_AFTER = 0.003  # seconds that anything waits for more
 PING_EVERY = 5.0
 PINGS_UNANSWERED = 4
+
+
+_KEY = wire.pack(wire.KEYS, b"\0")
+_KEY_SUBMITS = wire.pack(wire.KEYS, b"\1")
 
 
 class HostLink:
@@ -30,7 +36,9 @@ class HostLink:
         self._log_path = log_path
         self._recent: deque[bytes] = deque()
         self._recent_size = 0
-        self._spool = bytearray()
+        self._spool = bytearray()  # what the host has not taken
+        self._pending: list[bytes] = []  # what it will be given in a moment, in one go
+        self._pending_size = 0
         self._unanswered = 0
         self._starts: list[float] = []
         self._unpacker = wire.Unpacker()
@@ -84,14 +92,42 @@ class HostLink:
         self._recent_size += len(data)
         while self._recent_size > RECENT_LIMIT and len(self._recent) > 1:
             self._recent_size -= len(self._recent.popleft())
-        if self.socket is not None:
-            self.send(wire.pack(wire.OUTPUT, data))
+        self._later(wire.pack(wire.OUTPUT, data))
+
+    def key(self, submits: bool) -> None:
+        """A human has typed; told together with the echo that follows."""
+        frame = _KEY_SUBMITS if submits else _KEY
+        if not self._pending or self._pending[-1] is not frame:
+            self._later(frame)
+
+    def _later(self, frame: bytes) -> None:
+        """The host does not need to wake for every keystroke: it would take the time from its echo."""
+        if self.socket is None:
+            return
+        self._pending.append(frame)
+        self._pending_size += len(frame)
+        if self._pending_size >= BATCH:
+            self.push()
+
+    @property
+    def waiting(self) -> bool:
+        return bool(self._pending)
+
+    def push(self) -> None:
+        """Give the host what has been kept for it."""
+        if self._pending:
+            frames, self._pending, self._pending_size = b"".join(self._pending), [], 0
+            self._send(frames)
 
     def recent(self) -> bytes:
         """The last of the agent's output."""
         return b"".join(self._recent)
 
     def send(self, frame: bytes) -> None:
+        self.push()
+        self._send(frame)
+
+    def _send(self, frame: bytes) -> None:
         if self.socket is None:
             return
         if not self._spool:
@@ -151,6 +187,7 @@ class HostLink:
             self.socket.close()
             self.socket = None
         self._spool = bytearray()
+        self._pending, self._pending_size = [], 0
         self.ready = False
         if self.pid:
             try:
@@ -162,6 +199,7 @@ class HostLink:
 
     def close(self, patience: float) -> None:
         """The end. The host writes down what it has by itself; wait for it at most `patience` seconds."""
+        self.push()
         if self.socket is not None:
             self.socket.settimeout(0.5)
             try:

@@ -9,12 +9,15 @@ from collections.abc import Callable
 from synapse.relay import wire
 from synapse.relay.console import Console
 from synapse.relay.front import Front
-from synapse.relay.link import PING_EVERY, SPOOL_LIMIT, HostLink
+from synapse.relay.link import PING_EVERY, PUSH_AFTER, SPOOL_LIMIT, HostLink
 from synapse.relay.pty import Pty
 from synapse.relay.reactor import READ, WRITE, Reactor
 
 STOP_GRACE = 3.0  # seconds between asking the agent to end and killing it
 DRAIN_QUIET = 0.05  # seconds without a byte after the agent's end, if somebody still holds its terminal
+ECHO_WAIT = 0.00025
+READS_AT_ONCE = 16
+SHORT_READ = 1024  # most likely all there is: asking again would cost a system call for every keystroke
 _FORWARDED = (signal.SIGINT, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2)
 _HANDLED = (signal.SIGCHLD, signal.SIGWINCH, signal.SIGTERM, signal.SIGHUP, signal.SIGTSTP, *_FORWARDED)
 
@@ -38,10 +41,13 @@ class Relay:
         self._log = log
         self._reactor = Reactor()
         self.front = Front(
-            self._reactor, pty, link, console, listener, detach_keys, self._on_terminal_gone, self._balance
+            *(self._reactor, pty, link, console, listener, detach_keys),
+            *(self._on_terminal_gone, self._catch_echo, self._balance),
         )
         self._exited = False
         self._eof = False
+        self._at_ease = False
+        self._push_due = False
         self.stopping = False
         self._wakeup_read, self._wakeup_write = os.pipe()
 
@@ -63,12 +69,24 @@ class Relay:
 
     def _balance(self) -> None:
         """Read only where there is room for what comes; wait for room only where something waits."""
+        link = self._link
+        if link.waiting and not self._push_due:
+            self._push_due = True
+            self._reactor.later(PUSH_AFTER, self._push)
+        waits = bool(self._pty.backlog) or self.front.has_backlog() or link.behind > 0 or self._eof
+        if not waits and self._at_ease:
+            return  # nothing waits anywhere, and nothing did: every keystroke comes through here
+        self._at_ease = not waits
         read = READ if self.front.has_room() and not self._eof else 0
         self._reactor.watch(self._pty.master, read | (WRITE if self._pty.backlog else 0), self._on_agent)
         self.front.balance()
-        if self._link.socket is not None:
-            events = READ | (WRITE if self._link.behind else 0)
-            self._reactor.watch(self._link.socket.fileno(), events, self._on_host)
+        if link.socket is not None:
+            self._reactor.watch(link.socket.fileno(), READ | (WRITE if link.behind else 0), self._on_host)
+
+    def _push(self) -> None:
+        self._push_due = False
+        self._link.push()
+        self._balance()
 
     # --- the agent ----------------------------------------------------------------------------------------
 
@@ -76,16 +94,42 @@ class Relay:
         if events & WRITE:
             self._pty.flush()
         if events & READ:
-            data = self._pty.read()
-            if data == b"":
-                self._eof = True  # every holder of the terminal has closed it; the exit is told by SIGCHLD
-            elif data:
-                self._pass_output(data)
+            self._read_agent()
         self._balance()
 
-    def _pass_output(self, data: bytes) -> None:
-        """The human first, then the host."""
-        self.front.write(data)
+    def _read_agent(self) -> None:
+        """The human is given each piece as it comes, so that both ends of the pipe keep moving; the host is
+        given them together."""
+        pieces = []
+        for _ in range(READS_AT_ONCE):
+            data = self._pty.read()
+            if data is None:
+                break
+            if not data:
+                self._eof = True  # every holder of the terminal has closed it; the exit is told by SIGCHLD
+                break
+            pieces.append(data)
+            if not self.front.write(data) or len(data) < SHORT_READ:
+                break
+        if pieces:
+            self._pass_on(b"".join(pieces))
+
+    def _catch_echo(self) -> None:
+        """Most keys are echoed within 100 µs. Going to sleep and being woken costs as much again, so stay
+        awake for that long; who types fast keeps us awake for a thousandth of the time."""
+        deadline = time.perf_counter() + ECHO_WAIT
+        while time.perf_counter() < deadline:
+            data = self._pty.read()
+            if data:
+                self.front.write(data)
+                self._pass_on(data)
+                return
+            if data is not None:
+                return  # the end of the terminal: the loop will see it again
+            os.sched_yield()
+
+    def _pass_on(self, data: bytes) -> None:
+        self.front.follow(data)
         self._link.output(data)
         if self._link.behind > SPOOL_LIMIT:
             self._replace_host("it fell too far behind the agent's output")
@@ -96,8 +140,9 @@ class Relay:
         while not self._eof and time.monotonic() - quiet_since < DRAIN_QUIET:
             data = self._pty.read()
             if data:
-                self._pass_output(data)
+                self.front.write(data)
                 self.front.drain()
+                self._pass_on(data)
                 quiet_since = time.monotonic()
             elif data == b"":
                 self._eof = True
@@ -129,7 +174,11 @@ class Relay:
         signal.set_wakeup_fd(self._wakeup_write, warn_on_full_buffer=False)
         for number in _HANDLED:
             signal.signal(number, lambda *_: None)
+        signal.signal(signal.SIGWINCH, self._note_resize)
         self._reactor.watch(self._wakeup_read, READ, self._on_signals)
+
+    def _note_resize(self, *_: object) -> None:
+        self.front.resized = self.front.started_here
 
     def _on_signals(self, _: int) -> None:
         for number in set(os.read(self._wakeup_read, 512)):
@@ -158,6 +207,7 @@ class Relay:
             return
         if self._link.generation > 1:
             self._pty.nudge()
+        self._at_ease = False
         self._balance()
 
     def _on_host(self, events: int) -> None:
@@ -187,6 +237,7 @@ class Relay:
         if self._link.socket is not None:
             self._reactor.watch(self._link.socket.fileno(), 0, self._on_host)
         self._link.drop(why)
+        self._at_ease = False
         self._reactor.later(self._link.restart_delay(), self._start_host)
 
     def _heartbeat(self) -> None:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 _WINSIZE = struct.Struct("HHHH")  # rows, columns, and the two in pixels
 _PR_SET_PDEATHSIG = 1
-_READS_AT_ONCE = 16  # Linux gives at most 4 KB a read
+_READ_SIZE = 16384  # Linux gives at most 4 KB
 
 
 def get_winsize(fd: int) -> bytes:
@@ -78,43 +78,40 @@ class Pty:
 
     def read(self) -> bytes | None:
         """What the agent has written: None if there is nothing now, b"" if there will be nothing more."""
-        chunks: list[bytes] = []
-        for _ in range(_READS_AT_ONCE):
-            try:
-                data = os.read(self.master, 65536)
-            except BlockingIOError:
-                break
-            except OSError as error:
-                if error.errno != errno.EIO:
-                    raise
-                data = b""
-            if not data:
-                if not chunks:
-                    return b""
-                break
-            chunks.append(data)
-            if len(data) < 1024:
-                break  # most likely all there is: asking again would cost a system call for every keystroke
-        return b"".join(chunks) if chunks else None
+        try:
+            return os.read(self.master, _READ_SIZE)
+        except BlockingIOError:
+            return None
+        except OSError as error:
+            if error.errno != errno.EIO:
+                raise
+            return b""
 
     def write(self, data: bytes) -> None:
         """Hand `data` to the agent, now or when it takes it."""
-        if data:
+        if self.backlog:
             self.backlog += data
-        self.flush()
+            self.flush()
+        elif data:
+            self._write(data)
 
     def flush(self) -> None:
-        while self.backlog:
-            try:
-                written = os.write(self.master, self.backlog)
-            except BlockingIOError:
-                return
-            except OSError as error:
-                if error.errno != errno.EIO:
-                    raise
-                self.backlog.clear()  # nobody is left to read it
-                return
-            del self.backlog[:written]
+        if self.backlog:
+            data = bytes(self.backlog)
+            self.backlog.clear()
+            self._write(data)
+
+    def _write(self, data: bytes) -> None:
+        try:
+            written = os.write(self.master, data)
+        except BlockingIOError:
+            written = 0
+        except OSError as error:
+            if error.errno != errno.EIO:
+                raise
+            return  # nobody is left to read it
+        if written < len(data):
+            self.backlog += data[written:]
 
     def resize(self, winsize: bytes) -> None:
         self.winsize = winsize

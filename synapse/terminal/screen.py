@@ -51,6 +51,19 @@ class Screen(Protocol):
         ...
 
 
+# What a program may have left on: mouse, focus, paste, synchronised output, colour scheme reports …
+_OFF_BY_DEFAULT = (1, 9, 1000, 1002, 1003, 1004, 1005, 1006, 1015, 1016, 2004, 2026, 2031, 2048)
+
+
+def undo_modes(screen: Screen) -> bytes:
+    """The bytes that take back what a program has left on, read from the model."""
+    out = "\x1b[m\x1b[<99u\x1b[>4m\x1b>"  # pen, kitty keyboard, modifyOtherKeys, keypad: harmless when off
+    out += "".join(f"\x1b[?{number}l" for number in _OFF_BY_DEFAULT if screen.mode(number))
+    if screen.alternate_screen:
+        out += "\x1b[?1049l\x1b[<99u"
+    return (out + "\x1b[?7h\x1b[?25h").encode()
+
+
 def make_screen(cols: int, rows: int) -> Screen:
     """The best emulator there is here; SYNAPSE_SCREEN=ghostty or avt insists on one."""
     wanted = os.environ.get("SYNAPSE_SCREEN")
