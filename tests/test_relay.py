@@ -128,7 +128,8 @@ def test_ctrl_c_and_ctrl_backslash_go_to_the_agent(home: Home) -> None:
         home,
         "trap",
         "import signal, time\n"
-        "for s in (2, 3): signal.signal(s, lambda n, f: print('got', n, flush=True))\n"
+        "import os\n"
+        "for s in (2, 3): signal.signal(s, lambda n, f: os.write(1, b'got %d \\n' % n))\n"
         "print('ready', flush=True)\n"
         "while True: time.sleep(0.05)",
     )

@@ -34,6 +34,7 @@ class Front:
         on_gone: Callable[[], None],
         on_keys: Callable[[], None],
         rebalance: Callable[[], None],
+        rewatch: Callable[[], None],
     ) -> None:
         self._reactor = reactor
         self._pty = pty
@@ -44,6 +45,7 @@ class Front:
         self._on_gone = on_gone  # the terminal that the command was started in has disappeared
         self._on_keys = on_keys  # the agent has just been given some
         self._rebalance = rebalance
+        self._rewatch = rewatch  # the same, when what is to be watched has changed
         self._modes = ModeTracker()
         self._clients: list[Client] = []
         self._attached: Client | None = None
@@ -137,7 +139,7 @@ class Front:
         if winsize != self._pty.winsize:
             self._pty.resize(winsize)
             self._link.send(wire.pack_size(*split_winsize(winsize)))
-            self._rebalance()
+            self._rewatch()
 
     def suspend(self) -> None:
         """The agent has stopped itself: give the terminal back, stop too, and go on together."""
@@ -164,7 +166,7 @@ class Front:
         self.take_size()
         self._pty.signal_session(signal.SIGCONT)
         self._pty.nudge()
-        self._rebalance()
+        self._rewatch()
 
     def _quieten(self) -> None:
         """Everything written, modes off, termios as they were."""
@@ -203,7 +205,7 @@ class Front:
             console.close()
         self._suspended = False
         self._link.send(wire.pack_json(wire.CONSOLE, None))
-        self._rebalance()
+        self._rewatch()
 
     # --- attaching ----------------------------------------------------------------------------------------
 
@@ -265,7 +267,7 @@ class Front:
             self._reactor.later(SNAPSHOT_PATIENCE, lambda: self._show(console, None))
         else:
             self._show(console, None)
-        self._rebalance()
+        self._rewatch()
 
     def show_snapshot(self, snapshot: bytes) -> None:
         if self.console is not None:
@@ -282,7 +284,7 @@ class Front:
         console.write(bytes(held))
         if snapshot is None:
             self._pty.nudge()
-        self._rebalance()
+        self._rewatch()
 
     def _detach(self, why: str) -> None:
         client = self._attached

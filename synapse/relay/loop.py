@@ -42,7 +42,7 @@ class Relay:
         self._reactor = Reactor()
         self.front = Front(
             *(self._reactor, pty, link, console, listener, detach_keys),
-            *(self._on_terminal_gone, self._catch_echo, self._balance),
+            *(self._on_terminal_gone, self._catch_echo, self._balance, self._rewatch),
         )
         self._exited = False
         self._eof = False
@@ -82,6 +82,10 @@ class Relay:
         self.front.balance()
         if link.socket is not None:
             self._reactor.watch(link.socket.fileno(), READ | (WRITE if link.behind else 0), self._on_host)
+
+    def _rewatch(self) -> None:
+        self._at_ease = False
+        self._balance()
 
     def _push(self) -> None:
         self._push_due = False
@@ -207,8 +211,7 @@ class Relay:
             return
         if self._link.generation > 1:
             self._pty.nudge()
-        self._at_ease = False
-        self._balance()
+        self._rewatch()
 
     def _on_host(self, events: int) -> None:
         if events & WRITE:
