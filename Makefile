@@ -4,7 +4,7 @@ PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
 BIN := .venv/bin
 unexport PYTHONDONTWRITEBYTECODE PYTHONPATH PYTHONHOME VIRTUAL_ENV
 
-.PHONY: setup demo test lint types format bench lock clean
+.PHONY: setup demo test test-real lint types format bench lock clean
 .DEFAULT_GOAL := setup
 
 setup: .venv/.ready
@@ -23,6 +23,14 @@ demo: setup
 
 test: setup
 	$(BIN)/python -m pytest
+
+# The real Claude Code, Codex and Gemini CLI from npm, offline, against a scripted model on loopback.
+test-real: setup
+	@if command -v npm >/dev/null 2>&1 && command -v node >/dev/null 2>&1; then \
+		SYNAPSE_REAL=1 $(BIN)/python -m pytest -n 0 tests/real; \
+	else \
+		echo "*** THE TESTS WITH THE REAL CLIS DID NOT RUN: there is no node and npm on this machine ***" >&2; \
+	fi
 
 lint: setup
 	$(BIN)/ruff check .

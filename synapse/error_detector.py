@@ -247,6 +247,12 @@ def _shown(rows: Sequence[str]) -> list[tuple[int, str, bool]]:
     for line in LINES:
         if match := line.pattern.match(rows[at]):
             return [(at, match[1], line.own)]
+    top = at
+    while top > 0 and rows[top - 1].strip():
+        top -= 1
+    for line in LINES:  # Codex wraps JSON to the left edge
+        if line.own and (match := line.pattern.match(rows[top])):
+            return [(top, match[1], True)]
     return []
 
 

@@ -66,10 +66,11 @@ class Host:
         serving = [asyncio.ensure_future(door.open()) for door in doors]
         while not all(door.started for door in doors):
             await asyncio.sleep(0)
-        await EventReceiver(self._events, self._on_event).serve()
+        receiver = await EventReceiver(self._events, self._on_event).serve()  # it closes when let go of
         self._send(wire.pack(wire.READY))
         await self._ended.wait()
         self._finish()
+        receiver.close()
         for door in doors:
             door.close()
         await asyncio.wait(serving, timeout=1.5)
@@ -169,8 +170,12 @@ class Host:
 
     def _watch_status(self) -> None:
         """See to it that the status is looked at soon; one look serves any number of causes."""
-        if self._status_timer is None:
-            self._status_timer = self._loop.call_later(LOOK_SOON, self._check_status)
+        soon = self._loop.time() + LOOK_SOON
+        if self._status_timer is not None:
+            if self._status_timer.when() <= soon:
+                return
+            self._status_timer.cancel()
+        self._status_timer = self._loop.call_at(soon, self._check_status)
 
     def _check_status(self) -> None:
         assert self._controller is not None

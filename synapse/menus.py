@@ -48,6 +48,7 @@ COMPOSERS = (
     (re.compile(r"─{10}"), re.compile(r" ?[❯>*!](?:\s|$)"), re.compile(r"─{10}")),  # Claude, Qwen
     (re.compile(r"▄{10}"), re.compile(r" [>*!](?:\s|$)"), re.compile(r"▀{10}")),  # Gemini
 )
+PLACEHOLDER = re.compile(r" >   Type your message")  # Gemini, in a terminal of few colours, draws no rules
 OPEN_COMPOSER = re.compile(r"›(?: |$)")  # Codex has no rules around its own
 _NUMBERED = re.compile(r"› \d+\.")  # a menu, or a draft that is a list
 # Fields to type into that no hint announces.
@@ -102,6 +103,9 @@ def composer(rows: Sequence[str], cursor: Cursor | None, visible: bool | None = 
             continue
         if cursor is None or cursor[1] > upper:
             return upper
+    empty = _last(rows, PLACEHOLDER)
+    if empty is not None and (cursor is None or cursor[1] == empty):
+        return empty
     return _open_composer(rows, cursor, visible)
 
 

@@ -25,6 +25,7 @@ SETTLE = 0.15  # seconds without output before the screen is read
 LOOK_AT_LEAST = 0.5  # seconds between two looks while output never pauses
 POLL_AT_LEAST = 1.0  # seconds between two looks at the transcript during a turn
 ECHO = 0.5  # seconds after a key in which output is its echo
+TURN_SETTLE_UNFINISHED = 2.0  # the same for one whose channel expects more: the human has refused a tool
 TURN_SETTLE_UNSEEN = 1.0  # the same for one that was never seen to be busy: it may not have begun
 TURN_SETTLE = 0.15  # seconds of READY before a turn that nobody has ended is over: its transcript lags
 
@@ -217,13 +218,17 @@ class Observer:
     def _settle_turn(self, now: float) -> None:
         """READY, and settled: a turn that nobody has ended is over."""
         turn = self.turns.current
-        if turn is None or self._ready_since is None or self._fresh or self._last_output <= turn.started_at:
+        if turn is None or self._ready_since is None or self._fresh:
             return
+        if turn.prompt is None and self._last_output <= turn.started_at:
+            return  # only Enter was seen: it has not even been echoed
         was_busy = self._ready_since > turn.started_at
-        settled_at = max(self._ready_since, self._last_output)
-        if now - settled_at >= (TURN_SETTLE if was_busy else TURN_SETTLE_UNSEEN):
-            if self._channels:
-                self._take(self._channel.poll(), now)
+        settled_at = max(self._ready_since, self._last_output, turn.started_at)
+        settle = TURN_SETTLE if was_busy else TURN_SETTLE_UNSEEN
+        if self._channels:
+            self._take(self._channel.poll(), now)
+            settle = TURN_SETTLE_UNFINISHED if self._channel.unfinished() else settle
+        if now - settled_at >= settle and self.turns.current is turn:
             self.turns.status(READY, now)
 
     def _next(self, now: float) -> float | None:

@@ -122,10 +122,10 @@ def private_app(controller: TerminalController, entry: Entry) -> FastAPI:
         return controller.explain()
 
     @app.get("/turns")
-    async def turns() -> list[dict[str, Any]]:
+    async def turns() -> dict[str, Any]:
         tracker = controller.observer.turns
         known = [*tracker.finished, *([tracker.current] if tracker.current else [])]
-        return [turn.to_dict() for turn in known]
+        return {"turns": [turn.to_dict() for turn in known]}
 
     return app
 

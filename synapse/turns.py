@@ -125,7 +125,7 @@ class TurnTracker:
             turn.reply, turn.source = reply, EXACT
         elif messages:
             turn.reply, turn.source = messages[-1], TRANSCRIPT
-        elif outcome == "completed":
+        elif outcome == "completed" or turn.error is not None:
             turn.reply, turn.source = self._read_screen(turn.prompt), SCREEN
         self.current = None
         self.finished.append(turn)

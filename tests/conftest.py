@@ -15,7 +15,7 @@ from pathlib import Path
 import hypothesis
 import pytest
 
-from synapse import processes
+from synapse import paths, processes
 from synapse.registry import AgentRegistry, Entry
 from synapse.testing import Terminal
 
@@ -129,4 +129,5 @@ def home(monkeypatch: pytest.MonkeyPatch) -> Iterator[Home]:
     finally:
         for pid in left or made.processes():
             os.kill(pid, signal.SIGKILL)
+        shutil.rmtree(paths.runtime_dir(), ignore_errors=True)  # of agents killed with no chance to clear it
         shutil.rmtree(path, ignore_errors=True)

@@ -220,7 +220,14 @@ class TestCodex:
             {"type": "agent_message", "message": "first"},
             {"type": "token_count", "info": {"last_token_usage": {"input_tokens": 3, "output_tokens": 4}}},
             {"type": "token_count", "info": None},
-            {"type": "agent_message", "message": "**last**"},
+            {
+                "type": "item_completed",  # as of 0.166
+                "item": {
+                    "type": "AgentMessage",
+                    "id": "m",
+                    "content": [{"type": "Text", "text": "**last**"}],
+                },
+            },
             {"type": "task_complete", "turn_id": "1", "last_agent_message": "**last**"},
         ]
         with path.open("w") as file:  # held open, as Codex does

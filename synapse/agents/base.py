@@ -59,6 +59,10 @@ class Channel:
         """What the transcript tells since the last look."""
         return []
 
+    def unfinished(self) -> bool:
+        """Whether the agent has said that it will go on: a tool's result is due."""
+        return False
+
     def missing(self) -> list[str]:
         """What this channel should have and does not: for `synapse why`."""
         return []

@@ -78,7 +78,9 @@ class CodexChannel(Channel):
     def _event(self, what: str, payload: Mapping[str, Any]) -> list[Fact]:
         if what == "task_started":
             return [StateSeen(TRANSCRIPT, (PROCESSING,), "rollout task_started")]
-        if what == "user_message":
+        if what == "item_completed":
+            return _item(payload.get("item"))
+        if what == "user_message":  # older versions say the same in two events of their own
             return [PromptAccepted(TRANSCRIPT, _text(payload.get("message")))]
         if what == "agent_message":
             self._said_by_turn += 1
@@ -87,11 +89,12 @@ class CodexChannel(Channel):
             return _tokens(payload)
         if what == "task_complete":
             message = payload.get("last_agent_message")
-            reply = message if isinstance(message, str) else None
-            return [
-                TurnEnded(TRANSCRIPT, "completed", reply, why="rollout task_complete"),
-                StateSeen(TRANSCRIPT, (READY,), "rollout task_complete"),
-            ]
+            why = "rollout task_complete"
+            if isinstance(message, str):
+                ended = TurnEnded(TRANSCRIPT, "completed", message, why=why)
+            else:  # an error of the API, which the rollout does not tell
+                ended = TurnEnded(TRANSCRIPT, "failed", None, {"type": "error"}, f"{why}, without a message")
+            return [ended, StateSeen(TRANSCRIPT, (READY,), why)]
         if what == "turn_aborted":
             why = f"rollout turn_aborted ({payload.get('reason', 'no reason given')})"
             return [TurnEnded(TRANSCRIPT, "interrupted", why=why), StateSeen(TRANSCRIPT, (READY,), why)]
@@ -102,6 +105,19 @@ class CodexChannel(Channel):
 
     def missing(self) -> list[str]:
         return [] if self._rollout else ["no rollout file of this thread has been found yet"]
+
+
+def _item(item: object) -> list[Fact]:
+    if not isinstance(item, dict):
+        return []
+    parts = item.get("content")
+    parts = parts if isinstance(parts, list) else []
+    text = "".join(_text(part.get("text")) for part in parts if isinstance(part, dict))
+    if item.get("type") == "UserMessage":
+        return [PromptAccepted(TRANSCRIPT, text)]
+    if item.get("type") == "AgentMessage":
+        return [Said(TRANSCRIPT, text, str(item.get("id", "")))]
+    return []
 
 
 def _begun_before(path: str, moment: float) -> bool:

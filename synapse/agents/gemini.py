@@ -20,6 +20,7 @@ class GeminiChannel(Channel):
         super().__init__(surroundings)
         self._chat: JsonlTail | None = None
         self._prompts: set[str] = set()
+        self._tool_due = False
 
     def poll(self) -> list[Fact]:
         if self._chat is None:
@@ -58,13 +59,15 @@ class GeminiChannel(Channel):
     def _record(self, record: Mapping[str, Any]) -> list[Fact]:
         kind, key = record.get("type"), str(record.get("id", ""))
         if kind == "user":
-            if key in self._prompts:
-                return []
+            text = _content(record.get("content"))
+            if key in self._prompts or not text:
+                return []  # written again, or the result of a tool
             self._prompts.add(key)
-            return [PromptAccepted(TRANSCRIPT, _content(record.get("content")))]
+            return [PromptAccepted(TRANSCRIPT, text)]
         if kind != "gemini":
             return []
         facts: list[Fact] = []
+        self._tool_due = bool(record.get("toolCalls"))
         text = _content(record.get("content"))
         if text:
             facts.append(Said(TRANSCRIPT, text, key))
@@ -80,6 +83,9 @@ class GeminiChannel(Channel):
             if all(isinstance(count, int) for count in counts):
                 facts.append(TokensUsed(int(counts[0] or 0), int(counts[1] or 0), key))
         return facts
+
+    def unfinished(self) -> bool:
+        return self._tool_due
 
     def missing(self) -> list[str]:
         return [] if self._chat else ["no chat file of this session has been found yet"]

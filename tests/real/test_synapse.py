@@ -1,0 +1,148 @@
+"""The real CLIs inside Synapse: a human types, and Synapse knows what happens and what was said."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from synapse import control
+from synapse.registry import INPUT_REQUIRED, PROCESSING, READY
+from tests.conftest import SYNAPSE, Home
+from tests.real.clis import Cli
+from tests.real.driver import Driver
+from tests.real.model_server import ModelServer, expected, texts
+from tests.real.scenarios import TOUCHED
+
+PATIENCE = 60.0
+
+
+class Agent:
+    """One CLI, wrapped, with a human at its keyboard and a second terminal beside it."""
+
+    def __init__(self, driver: Driver, home: Home, cli: Cli) -> None:
+        self.driver = driver
+        self.cli = cli
+        self._home = home
+
+    def _call(self, path: str) -> dict[str, Any]:
+        return control.call(self._home.agents()[self.cli.name], "GET", path)
+
+    @property
+    def why(self) -> dict[str, Any]:
+        return self._call("/why")
+
+    @property
+    def status(self) -> str:
+        return str(self._call("/why")["status"])
+
+    @property
+    def turns(self) -> list[dict[str, Any]]:
+        turns = self._call("/turns")["turns"]
+        assert isinstance(turns, list)
+        return turns
+
+    def until(self, status: str, patience: float = PATIENCE) -> None:
+        deadline = time.monotonic() + patience
+        while self.status != status:
+            assert time.monotonic() < deadline, f"not {status}: {self.why}\n{self.driver.screen.text()}"
+            self.driver.rest(0.05)
+
+    def ended(self, count: int, patience: float = PATIENCE) -> dict[str, Any]:
+        """The `count`th turn, when it has ended."""
+        deadline = time.monotonic() + patience
+        while len(turns := self.turns) < count or turns[count - 1]["ended_at"] is None:
+            assert time.monotonic() < deadline, f"{turns}\n{self.why}\n{self.driver.screen.text()}"
+            self.driver.rest(0.05)
+        return turns[count - 1]
+
+
+@pytest.fixture
+def agent(cli: Cli, home: Home) -> Iterator[Agent]:
+    env = {**cli.env, **{key: home.env[key] for key in ("SYNAPSE_HOME", "A2A_HOME", "SYNAPSE_TEST")}}
+    with Driver([*SYNAPSE, cli.program, *cli.args], env, home.work) as driver:
+        driver.wait_for(cli.ready, PATIENCE)
+        deadline = time.monotonic() + PATIENCE
+        while cli.name not in home.agents() or "is here" not in home.log(cli.name):
+            assert time.monotonic() < deadline, home.log(cli.name)
+            driver.rest(0.05)
+        wrapped = Agent(driver, home, cli)
+        wrapped.until(READY)
+        yield wrapped
+
+
+def test_replies_are_exact_to_the_character(agent: Agent, model: ModelServer) -> None:
+    for number, scenario in enumerate(
+        ["markdown", "long200", "looks-like-a-prompt", "two-messages", "ping"], 1
+    ):
+        prompt = f"hello #scenario:{scenario}"
+        agent.driver.submit(prompt)
+        turn = agent.ended(number)
+        agent.until(READY)
+        assert turn["reply"] == expected(scenario, prompt), (scenario, turn)
+        assert turn["source"] in ("exact", "transcript") and turn["outcome"] == "completed"
+        assert turn["prompt"] == prompt
+    assert len(agent.turns) == 5
+    two_messages = agent.turns[3]
+    assert two_messages["messages"] == texts("two-messages") and two_messages["tools"]
+    assert two_messages["usage"]["output_tokens"] > 0
+
+
+def test_the_status_follows_the_turn_through_silences(agent: Agent, model: ModelServer) -> None:
+    model.speed = 0.75  # three seconds of silence
+    for number, scenario in enumerate(["silence-before", "silence-middle"], 1):
+        agent.driver.submit(f"hello #scenario:{scenario}")
+        agent.until(PROCESSING, 10)
+        seen = set()
+        while len(model.replies) < number or model.replies[number - 1].finished is None:
+            seen.add(agent.status)
+            agent.driver.rest(0.1)
+        assert seen == {PROCESSING}, "READY in the middle of a turn"
+        assert agent.ended(number)["reply"] == expected(scenario)
+        agent.until(READY, 5)
+
+
+def test_a_permission_prompt_with_its_options(agent: Agent, home: Home, model: ModelServer) -> None:
+    agent.driver.submit("hello #scenario:tool")
+    agent.until(INPUT_REQUIRED)
+    agent.driver.wait(lambda: agent.why["prompt"] is not None, "the prompt's text", 10)
+    prompt = agent.why["prompt"]
+    assert len(prompt["options"]) >= 2 and prompt["type"] == "selection"
+    assert TOUCHED in prompt["prompt"] or TOUCHED in str(prompt)
+    agent.driver.rest(2)
+    assert agent.status == INPUT_REQUIRED and not (home.work / TOUCHED).exists()
+    agent.driver.type(agent.cli.accept)
+    turn = agent.ended(1)
+    agent.until(READY)
+    assert turn["reply"] == expected("tool") and (home.work / TOUCHED).exists()
+
+
+def test_escape_and_ctrl_c_interrupt_and_the_status_heals(agent: Agent, model: ModelServer) -> None:
+    model.speed = 1
+    for number, key in enumerate(["\x1b", "\x03"], 1):
+        agent.driver.submit(f"hello {number} #scenario:slow")
+        agent.until(PROCESSING, 10)
+        agent.driver.rest(1.5)
+        assert agent.status == PROCESSING
+        agent.driver.type(key)
+        agent.until(READY, 10)
+        turn = agent.ended(number, 10)
+        assert turn["outcome"] in ("interrupted", "completed")
+        agent.driver.rest(1)
+    model.speed = 0
+    agent.driver.submit("hello #scenario:ping 9")
+    assert agent.ended(3)["reply"] == "PONG-9"
+
+
+def test_an_api_error_is_an_error_and_not_a_reply(agent: Agent, model: ModelServer) -> None:
+    agent.driver.submit("hello #scenario:error400")
+    agent.until(PROCESSING, 10)
+    agent.until(READY, 30)
+    agent.driver.rest(1)
+    assert agent.why["error"] is not None
+    assert agent.why["error"]["code"] == "API_ERROR" and "scripted refusal" in agent.why["error"]["message"]
+    agent.driver.submit("hello #scenario:ping 3")
+    agent.driver.wait_for("PONG-3")
+    assert agent.ended(2)["reply"] == "PONG-3"
