@@ -1,0 +1,134 @@
+"""How true the status and the replies are: over every recording, and over real runs where the CLIs are there.
+
+The truth of a recording is what the CLI itself says (title, OSC) and the prompts that people have marked in
+it; the truth of a real run is the scripted model's own clock and text. `python -m benchmarks.truth [--real]`.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import re
+import statistics
+import sys
+from difflib import SequenceMatcher
+from itertools import pairwise
+from pathlib import Path
+
+from tests.replaying import Replayed, cases, replay
+
+STEP = 0.05
+GRACE = 0.5  # seconds around a change in which either answer is right: the title itself lags
+BUSY = {"claude": r"^[⠀-⣿◐◑◒◓]", "gemini": r"^✦", "codex": r"state=working"}
+OSC = re.compile(r"\x1b\](\d+);([^\x07\x1b]*)(?:\x07|\x1b\\)")
+
+
+def truth(case: Path, end: float) -> list[tuple[float, str]]:
+    """[time, status], from the CLI's own signals and the marked prompts."""
+    cli = case.parent.name
+    wanted = ("7501",) if cli == "codex" else ("0", "2")
+    with gzip.open(case / "session.cast.gz", "rt") as file:
+        events = [json.loads(line) for line in file][1:]
+    changes = []
+    for at, kind, data in events:
+        for number, payload in OSC.findall(data) if kind == "o" else []:
+            if number in wanted:
+                changes.append((at, "PROCESSING" if re.search(BUSY[cli], payload) else "READY"))
+    for prompt in json.loads((case / "prompts.json").read_text()):
+        until = prompt["until"] or end
+        after = [status for at, status in changes if at <= until][-1:] or ["READY"]
+        changes = [(at, status) for at, status in changes if not prompt["from"] <= at < until]
+        changes += [(prompt["from"], "INPUT_REQUIRED"), (until, after[0])]
+    return sorted(changes)
+
+
+def status_at(changes: list[tuple[float, str]], moment: float) -> str | None:
+    found = None
+    for at, status in changes:
+        if at <= moment:
+            found = status
+    return found
+
+
+def compare(case: Path, result: Replayed) -> dict[str, float]:
+    changes = truth(case, result.end)
+    if not changes:
+        return {}
+    total = right = false_ready = false_input = 0
+    moment = changes[0][0]
+    while moment < result.end:
+        true, said = status_at(changes, moment), result.status_at(moment)
+        near = any(0 <= moment - at <= GRACE for at, _ in changes)
+        total += 1
+        right += said == true or near
+        false_ready += said == "READY" and true != "READY" and not near
+        false_input += said == "INPUT_REQUIRED" and true != "INPUT_REQUIRED" and not near
+        moment += STEP
+    return {"total": total, "right": right, "false_ready": false_ready, "false_input": false_input}
+
+
+def delays(case: Path, result: Replayed) -> list[float]:
+    """From the true end of each turn to READY."""
+    changes = truth(case, result.end)
+    ends = [at for (_, before), (at, now) in pairwise(changes) if before != now == "READY"]
+    found = []
+    for end in ends:
+        after = [at for at, status in result.timeline if status == "READY" and at >= end - 0.01]
+        if result.status_at(end) == "READY":
+            found.append(0.0)
+        elif after:
+            found.append(after[0] - end)
+    return found
+
+
+def similarity(case: Path, result: Replayed) -> list[float]:
+    path = case / "replies.json"
+    known = json.loads(path.read_text()) if path.exists() else []
+    replies = [turn["reply"] for turn in result.turns if turn["reply"]]
+    if len(replies) != len(known):
+        return []  # a turn that the recording cuts off: nothing to compare one by one
+    return [
+        SequenceMatcher(None, said.split(), entry["reply"].split()).ratio()
+        for said, entry in zip(replies, known, strict=True)
+    ]
+
+
+def recordings() -> None:
+    columns = ["recordings", "evidence", "cases", "status right", "false READY", "false INPUT_REQUIRED"]
+    print("| " + " | ".join([*columns, "end to READY, p50", "reply similarity"]) + " |")
+    print("|---|---|---:|---:|---:|---:|---:|---:|")
+    for cli in ("claude", "codex", "gemini"):
+        for channels in (True, False):
+            sums = {"total": 0.0, "right": 0.0, "false_ready": 0.0, "false_input": 0.0}
+            waits: list[float] = []
+            alike: list[float] = []
+            count = 0
+            for case in cases():
+                if case.parent.name == cli:
+                    result = replay(case, channels)
+                    for key, value in compare(case, result).items():
+                        sums[key] += value
+                    waits += delays(case, result)
+                    alike += similarity(case, result)
+                    count += 1
+            total = sums["total"] or 1
+            evidence = "title, OSC, screen" if channels else "screen and silence"
+            print(
+                f"| {cli} | {evidence} | {count} | {sums['right'] / total:.1%} "
+                f"| {sums['false_ready'] * STEP:.1f} s | {sums['false_input'] * STEP:.1f} s "
+                f"| {statistics.median(waits) if waits else float('nan'):.2f} s "
+                f"| {statistics.mean(alike) if alike else float('nan'):.2f} |"
+            )
+
+
+def main(argv: list[str]) -> int:
+    recordings()
+    if "--real" in argv:
+        from benchmarks.truth_real import real
+
+        real()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
