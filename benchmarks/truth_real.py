@@ -32,9 +32,7 @@ SCENARIOS = (
 def real() -> None:
     installed = install()
     print()
-    print(
-        "| real runs | turns | replies exact | READY before the end | end of the model's reply to READY, p50 |"
-    )
+    print("| real runs | turns | replies exact | READY too soon | end of the model's reply to READY, p50 |")
     print("|---|---:|---:|---:|---:|")
     for name in CLIS:
         turns, exact, early, waits = _run(name, installed)

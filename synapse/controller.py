@@ -102,7 +102,7 @@ class TerminalController:
 
     def get_context(self, length: int = CONTEXT_LENGTH) -> str:
         """The last of the rendered text."""
-        return self.screen.contents()[-length:]
+        return self.screen.contents(last_rows=length)[-length:]
 
     def add_output_callback(self, callback: Callable[[bytes], None]) -> None:
         self._output_callbacks.append(callback)

@@ -112,6 +112,7 @@ def test_ten_thousand_lines_of_scrollback_are_kept(make: Maker) -> None:
     screen = make(80, 24)
     screen.feed(b"".join(b"line %d\r\n" % number for number in range(9000)))
     assert screen.contents().split("\n")[0] in ("line 0", "line 1")
+    assert screen.contents(last_rows=100) == "\n".join(f"line {number}" for number in range(8901, 9000))
 
 
 @both

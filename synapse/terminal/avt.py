@@ -79,10 +79,11 @@ class AvtScreen:
     def text(self) -> str:
         return "\n".join(line.text.rstrip(" ") for line in self._vt.view()).rstrip("\n")
 
-    def contents(self) -> str:
+    def contents(self, last_rows: int | None = None) -> str:
         if self.alternate_screen:
             return self.text()  # avt would give the other screen's
-        return "\n".join(line.rstrip(" ") for line in self._vt.text()).rstrip("\n")
+        lines = self._vt.text()
+        return "\n".join(line.rstrip(" ") for line in lines[-(last_rows or len(lines)) :]).rstrip("\n")
 
     def ansi(self) -> str:
         rows = []

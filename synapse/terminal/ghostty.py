@@ -77,8 +77,14 @@ class GhosttyScreen:
     def text(self) -> str:
         return str(self._terminal.text())
 
-    def contents(self) -> str:
-        return str(self._terminal.contents())
+    def contents(self, last_rows: int | None = None) -> str:
+        total = self._terminal.get("total_rows", "size_t")
+        if last_rows is None or last_rows >= total:
+            return str(self._terminal.contents())
+        selection = init_sized("GhosttySelection")
+        selection.start = self._terminal.ref(0, total - last_rows, "screen")[0]
+        selection.end = self._terminal.ref(self.size[0] - 1, total - 1, "screen")[0]
+        return str(self._terminal._format_sel(selection, unwrap=True))
 
     def ansi(self) -> str:
         return self._format(self._rows("active"), extras=False)

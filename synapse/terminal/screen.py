@@ -38,8 +38,8 @@ class Screen(Protocol):
         """The visible screen, a line a row."""
         ...
 
-    def contents(self) -> str:
-        """Scrollback and screen, wrapped lines joined."""
+    def contents(self, last_rows: int | None = None) -> str:
+        """Scrollback and screen, wrapped lines joined; only the last rows of it, if so many are enough."""
         ...
 
     def ansi(self) -> str:
