@@ -221,7 +221,7 @@ class Observer:
         turn = self.turns.current
         if turn is None or self._ready_since is None or self._fresh:
             return
-        if turn.prompt is None and self._last_output <= turn.started_at:
+        if turn.prompt is None and self._last_output < turn.started_at:
             return  # only Enter was seen: it has not even been echoed
         was_busy = self._ready_since > turn.started_at
         settled_at = max(self._ready_since, self._last_output, turn.started_at)

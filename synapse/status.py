@@ -79,7 +79,7 @@ class StatusModel:
             return Verdict(PROCESSING, "it has only just started: nothing has been seen yet", CONFIDENCE[0])
         best = known[0]
         against = tuple(e for e in known if e.contradicts(best) and e.source != SILENCE)
-        wins_at = _overruled_at(best, against)
+        wins_at = _overruled_at(best, against, known)
         if wins_at is not None and now >= wins_at:
             healed = against[0]
             reason = f"{healed.why}, for {now - healed.since:.1f} s, against an older {best.why}"
@@ -100,9 +100,13 @@ class StatusModel:
         return left[0] if len(left) == 1 else self._status
 
 
-def _overruled_at(best: Evidence, against: tuple[Evidence, ...]) -> float | None:
-    """When the contradiction is to be believed; never, if it is a screen that cannot tell itself."""
-    weighty = [e for e in against if len(e.says) == 1 or e.trust > TRUST[SCREEN]]
+def _overruled_at(best: Evidence, against: tuple[Evidence, ...], known: list[Evidence]) -> float | None:
+    """When the contradiction is to be believed; never, if it is a screen that cannot tell itself, or if a
+    state that is trusted more than it bears the event out."""
+    borne_out = max(
+        (e.trust for e in known if e.source in (OSC, TITLE) and set(e.says) <= set(best.says)), default=0
+    )
+    weighty = [e for e in against if e.trust > borne_out and (len(e.says) == 1 or e.trust > TRUST[SCREEN])]
     if not weighty:
         return None
     agreeing = [e for e in weighty if set(e.says) & set(weighty[0].says)]

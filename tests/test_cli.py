@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 import socket
@@ -316,3 +317,40 @@ class TestOddTerminals:
         with home.terminal("dummy", cols=0, rows=0) as terminal:
             wait(lambda: b"dummy>" in terminal.raw or not terminal.pump(), "prompt")
             wait(lambda: home.run("screen", "dummy", check=False).returncode == 0, "host")
+
+
+class TestKnowing:
+    def test_why_says_what_and_on_what_grounds(self, home: Home) -> None:
+        home.run("start", "dummy", "--name", "a", "--", "--tui")
+        wait(lambda: home.agents()["a"]["status"] == "READY", "READY")
+        text = home.run("why", "a").stdout
+        assert text.startswith("a is READY: ") and "title" in text and "s ago" in text
+        home.run("keys", "a", "confirm Shall I?", "Enter")
+        wait(lambda: home.agents()["a"]["status"] == "INPUT_REQUIRED", "INPUT_REQUIRED in the registry")
+        why = json.loads(home.run("why", "a", "--json").stdout)
+        assert why["prompt"]["options"] == ["Yes", "No"] and "Shall I?" in why["prompt"]["prompt"]
+        home.run("keys", "a", "1")
+        wait(lambda: home.agents()["a"]["status"] == "READY", "READY again")
+
+    def test_record_makes_a_case(self, home: Home) -> None:
+        home.run("start", "dummy", "--name", "a", "--", "--tui")
+        wait(lambda: home.agents()["a"]["status"] == "READY", "READY")
+        case = home.path / "case"
+        with home.terminal("record", "a", str(case)) as terminal:
+            terminal.wait_for("recording a")
+            home.run("keys", "a", "silent 0.5 hello there", "Enter")
+            wait(lambda: "● hello there" in home.run("screen", "a").stdout, "the answer")
+            wait(lambda: home.agents()["a"]["status"] == "READY", "READY")
+            time.sleep(0.5)
+            terminal.type("\x03")
+            assert terminal.wait_exit() == 0
+        (turn,) = json.loads((case / "replies.json").read_text())
+        assert turn["reply"] == "hello there" and turn["source"] == "screen"
+        statuses = [status for _, status in json.loads((case / "timeline.json").read_text())]
+        assert statuses == ["READY", "PROCESSING", "READY"]
+        with gzip.open(case / "session.cast.gz", "rt") as file:
+            head, *events = [json.loads(line) for line in file]
+        assert (head["width"], head["height"], head["command"]) == (120, 40, "dummy")
+        assert any("hello there" in data for _, kind, data in events if kind == "o")
+        done = home.run("record", "a", str(case), check=False)
+        assert done.returncode == 1 and "name a new folder" in done.stderr

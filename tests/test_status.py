@@ -50,6 +50,14 @@ def test_an_escape_that_no_hook_tells_heals_by_the_title() -> None:
     assert model.verdict(9.0).status == PROCESSING, "the same event again is news"
 
 
+def test_an_idle_looking_screen_does_not_heal_what_the_title_bears_out() -> None:
+    model = StatusModel()
+    model.observe(HOOK, PROCESSING, 1.0, "hook UserPromptSubmit")
+    model.observe(TITLE, PROCESSING, 1.1, "title ⠂")
+    model.observe(SCREEN, READY, 1.5, "screen idle")
+    assert model.verdict(60).status == PROCESSING
+
+
 def test_two_that_agree_heal_sooner() -> None:
     model = StatusModel()
     model.observe(HOOK, PROCESSING, 1.0, "hook")

@@ -1,0 +1,146 @@
+"""Everything joined: bytes, events and keys in, with a clock of our own."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from synapse.agents import open_channel
+from synapse.agents.base import Surroundings
+from synapse.observer import Observer
+from synapse.profiles import load_profile
+from synapse.registry import INPUT_REQUIRED, PROCESSING, READY
+from synapse.terminal.screen import make_screen
+
+NOWHERE = Surroundings("/nonexistent", {"HOME": "/nonexistent"}, 0.0)
+IDLE = "\x1b[2J\x1b[H● hello\r\n\r\n" + "─" * 60 + "\r\n❯ \r\n" + "─" * 60 + "\r\n  ? for shortcuts\x1b[4;3H"
+MENU = "\x1b[2J\x1b[H Do you want to proceed?\r\n ❯ 1. Yes\r\n   2. No\r\n\r\n Esc to cancel\x1b[?25l"
+
+
+class Agent:
+    """A CLI as the observer sees it; time passes only when told to."""
+
+    def __init__(self, name: str) -> None:
+        self.now = 0.0
+        self.screen = make_screen(80, 24)
+        self.seen: list[str] = []
+        channel = open_channel(load_profile(name).channel, NOWHERE)
+        self.observer = Observer(
+            load_profile(name), self.screen, channel, lambda verdict: self.seen.append(verdict.status)
+        )
+
+    def writes(self, text: str) -> None:
+        self.screen.feed(text.encode())
+        self.observer.output(self.now)
+
+    def hook(self, name: str, **more: Any) -> None:
+        self.observer.event({"hook_event_name": name, **more}, self.now)
+
+    def after(self, seconds: float) -> str:
+        until = self.now + seconds
+        while self.now < until:
+            wait = self.observer.check(self.now)
+            self.now = min(until, self.now + (wait if wait is not None else seconds))
+        self.observer.check(self.now)
+        return self.observer.verdict.status
+
+
+def test_a_turn_of_claude_by_its_hooks() -> None:
+    claude = Agent("claude")
+    claude.writes("\x1b]0;✳ Claude Code\x07" + IDLE)
+    assert claude.after(1) == READY
+    claude.hook("UserPromptSubmit", prompt="hello")
+    assert claude.observer.verdict.status == PROCESSING
+    claude.writes("\x1b]0;⠂ Claude Code\x07")
+    assert claude.after(20) == PROCESSING
+    claude.hook("Stop", last_assistant_message="**hi**")
+    assert claude.observer.verdict.status == READY
+    (turn,) = claude.observer.turns.finished
+    assert (turn.prompt, turn.reply, turn.source) == ("hello", "**hi**", "exact")
+
+
+def test_hooks_twice_out_of_order_or_never_do_no_harm() -> None:
+    claude = Agent("claude")
+    claude.hook("Stop", last_assistant_message="late")
+    claude.hook("Stop", last_assistant_message="late")
+    claude.hook("UserPromptSubmit", prompt="one")
+    claude.hook("UserPromptSubmit", prompt="one")
+    claude.writes("\x1b]0;✳ Claude Code\x07" + IDLE)
+    assert claude.after(3) == READY, "the Stop was lost; title and screen heal it"
+    assert claude.observer.turns.current is None
+
+
+def test_a_permission_request_and_its_answer() -> None:
+    claude = Agent("claude")
+    claude.hook("UserPromptSubmit", prompt="do it")
+    claude.hook("PermissionRequest")
+    claude.writes("\x1b]0;✳ Claude Code\x07" + MENU)
+    assert claude.after(1) == INPUT_REQUIRED
+    assert claude.observer.prompt is not None and claude.observer.prompt.options == ["Yes", "No"]
+    claude.writes("\x1b]0;⠂ Claude Code\x07\x1b[2J\x1b[?25h")
+    claude.hook("PostToolUse")
+    assert claude.after(0.5) == PROCESSING and claude.observer.prompt is None
+
+
+def test_typing_at_an_idle_agent_is_not_work() -> None:
+    dummy = Agent("dummy")
+    dummy.writes("dummy> ")
+    assert dummy.after(1) == READY
+    dummy.seen.clear()
+    for letter in "hello":
+        dummy.observer.key(False, dummy.now)
+        dummy.writes(letter)
+        dummy.after(0.1)
+    assert dummy.seen == []
+    dummy.observer.key(True, dummy.now)
+    dummy.writes("\r\nYou said: hello\r\ndummy> ")
+    assert dummy.seen == [PROCESSING]
+    assert dummy.after(2) == READY
+    assert dummy.observer.turns.finished[0].reply == "You said: hello"
+
+
+def test_an_agent_that_ends_fails_its_turn() -> None:
+    claude = Agent("claude")
+    claude.hook("UserPromptSubmit", prompt="x")
+    claude.observer.exited(3, 1.0)
+    assert claude.observer.turns.finished[0].outcome == "failed"
+    assert "status 3" in claude.observer.explain(1.0)["error"]["message"]
+
+
+def test_without_any_evidence_it_says_so() -> None:
+    why = Agent("codex").observer.explain(5.0)
+    assert why["status"] == PROCESSING and why["confidence"] < 0.5 and why["missing"]
+
+
+steps = st.one_of(
+    st.tuples(st.just("bytes"), st.binary(max_size=40)),
+    st.tuples(
+        st.just("bytes"),
+        st.sampled_from([IDLE.encode(), MENU.encode(), b"\x1b]0;\xe2\x9c\xb3 x\x07", b"\x1b["]),
+    ),
+    st.tuples(st.just("event"), st.sampled_from(["Stop", "UserPromptSubmit", "PermissionRequest", "x", ""])),
+    st.tuples(st.just("key"), st.booleans()),
+    st.tuples(st.just("wait"), st.floats(0.001, 5)),
+    st.tuples(st.just("resize"), st.integers(0, 90)),
+)
+
+
+@settings(max_examples=80)
+@given(st.sampled_from(["claude", "codex", "gemini", "dummy"]), st.lists(steps, max_size=25))
+def test_whatever_happens_it_goes_on(name: str, happening: list[tuple[str, Any]]) -> None:
+    agent = Agent(name)
+    for kind, value in happening:
+        if kind == "bytes":
+            agent.screen.feed(value)
+            agent.observer.output(agent.now)
+        elif kind == "event":
+            agent.hook(value, prompt=value, transcript_path="/nonexistent/x")
+        elif kind == "key":
+            agent.observer.key(value, agent.now)
+        elif kind == "resize":
+            agent.screen.resize(value, value // 3)
+        else:
+            agent.after(value)
+    assert agent.observer.explain(agent.now)["status"] in (READY, PROCESSING, INPUT_REQUIRED)
