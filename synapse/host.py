@@ -9,7 +9,7 @@ import signal
 import socket
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import uvloop
@@ -34,6 +34,21 @@ LOOK_SOON = 0.02  # seconds after output, a key or an event
 LOOK_EVERY = 1.0  # seconds between two looks at the contents for the output log
 
 
+class _Wire(asyncio.Protocol):
+    """The relay's bytes. Not `add_reader`: libuv gives up on a socket that reports an error, without a word,
+    and one whose peer has died with something unread does report one."""
+
+    def __init__(self, on_data: Callable[[bytes], None], on_end: Callable[[], None]) -> None:
+        self._on_data = on_data
+        self._on_end = on_end
+
+    def data_received(self, data: bytes) -> None:
+        self._on_data(data)
+
+    def connection_lost(self, _: Exception | None) -> None:
+        self._on_end()
+
+
 class Host:
     """One agent. Lives as long as its relay: the end of the wire is the end."""
 
@@ -46,7 +61,7 @@ class Host:
         self._control = control
         self._events = events
         self._unpacker = wire.Unpacker()
-        self._outbox = bytearray()
+        self._transport: asyncio.WriteTransport | None = None
         self._ended = asyncio.Event()
         self._met = asyncio.Event()  # the relay has said hello, or will never say it
         self._console: dict[str, object] | None = None
@@ -58,7 +73,9 @@ class Host:
         self._child = (0, "")
 
     async def run(self) -> None:
-        self._loop.add_reader(self._link.fileno(), self._on_readable)
+        self._transport, _ = await self._loop.create_unix_connection(
+            lambda: _Wire(self._on_data, self._on_end), sock=self._link
+        )
         await self._met.wait()
         if self._controller is None:
             return  # the relay ended before it said a word
@@ -90,20 +107,13 @@ class Host:
 
     # --- the wire -----------------------------------------------------------------------------------------
 
-    def _on_readable(self) -> None:
-        try:
-            data = self._link.recv(1 << 18)
-        except BlockingIOError:
-            return
-        except OSError:
-            data = b""
-        if not data:
-            self._loop.remove_reader(self._link.fileno())
-            self._ended.set()
-            self._met.set()
-            return
+    def _on_data(self, data: bytes) -> None:
         for kind, payload in self._unpacker.feed(data):
             self._on_frame(kind, payload)
+
+    def _on_end(self) -> None:
+        self._ended.set()
+        self._met.set()
 
     def _on_frame(self, kind: int, payload: bytes) -> None:
         if kind == wire.HELLO:
@@ -151,20 +161,8 @@ class Host:
         self._met.set()
 
     def _send(self, frame: bytes) -> None:
-        self._outbox += frame
-        self._flush()
-
-    def _flush(self) -> None:
-        fd = self._link.fileno()
-        try:
-            while self._outbox:
-                del self._outbox[: self._link.send(self._outbox)]
-        except BlockingIOError:
-            self._loop.add_writer(fd, self._flush)
-            return
-        except OSError:
-            self._outbox.clear()  # the relay is gone: the read side says so
-        self._loop.remove_writer(fd)
+        if self._transport is not None:
+            self._transport.write(frame)
 
     # --- status and output log ----------------------------------------------------------------------------
 
@@ -254,7 +252,6 @@ async def _main(fds: list[int]) -> None:
 
 
 def main() -> None:
-    os.setsid()  # keys and hangups of the human's terminal are not for us
     os.umask(0o077)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGHUP, signal.SIG_IGN)

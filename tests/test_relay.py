@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from synapse import processes
 from tests.conftest import SYNAPSE, Home, wait
 
 RECORDINGS = Path(__file__).parent / "recordings"
@@ -93,7 +94,7 @@ def test_the_agent_has_a_real_controlling_terminal_of_the_right_size(home: Home)
         "look",
         "import os\n"
         "fd = os.open('/dev/tty', os.O_RDWR)\n"
-        "print(os.get_terminal_size(fd), os.getsid(0) == os.getpid() == os.tcgetpgrp(fd))",
+        "print(os.get_terminal_size(fd), os.getpgrp() == os.getpid() == os.tcgetpgrp(fd))",
     )
     with home.terminal("look", cols=97, rows=31) as terminal:
         assert terminal.wait_exit() == 0
@@ -234,6 +235,41 @@ def test_what_the_agent_left_in_its_session_goes_with_it_and_daemons_live_on(hom
     os.kill(int(pids["daemon"]), signal.SIGKILL)
 
 
+def test_a_child_that_goes_on_writing_does_not_keep_the_command(home: Home) -> None:
+    home.profile("flood", """command: [bash, -c, 'trap "" HUP; yes & sleep 0.3; exit 3']""")
+    with home.terminal("flood") as terminal:
+        assert terminal.wait_exit(10) == 3
+    home.wait_no_process()
+
+
+def test_a_terminal_that_is_closed_and_opened_again_is_read_again(home: Home) -> None:
+    script = "exec </dev/null >/dev/null 2>&1; sleep 0.3; exec </dev/tty >/dev/tty 2>&1; echo back-42; exit 4"
+    home.profile("reopen", f"command: [bash, -c, '{script}']")
+    with home.terminal("reopen") as terminal:
+        assert terminal.wait_exit() == 4
+        assert "back-42" in terminal.screen.text()
+
+
+def test_ctrl_z_stops_a_program_that_knows_nothing_of_us(home: Home) -> None:
+    home.profile("cat", "command: cat")
+    with home.program(["bash", "--norc", "--noediting", "-i"], PS1="$ ") as terminal:
+        terminal.wait_for("$")
+        terminal.type(" ".join(SYNAPSE) + " cat\r")
+        terminal.wait(lambda: not int(str(terminal.attributes()[3])) & termios.ECHO, "raw mode")
+        terminal.type("one\r")
+        terminal.wait(lambda: terminal.screen.text().count("one") == 2, "the echo and the copy")
+        terminal.type("\x1a")
+        terminal.wait_for("Stopped")
+        terminal.type("fg\r")
+        terminal.wait(lambda: terminal.screen.text().rstrip().endswith("cat"), "fg")
+        terminal.type("two\r")
+        terminal.wait(lambda: terminal.screen.text().count("two") == 2, "the second line")
+        terminal.type("\x04")
+        terminal.wait(lambda: terminal.screen.text().rstrip().endswith("$"), "prompt")
+        terminal.type("exit\r")
+        terminal.wait_exit()
+
+
 def test_two_hundred_thousand_lines_pass_while_the_host_follows(home: Home) -> None:
     python_profile(home, "flood", "for i in range(200000): print('line', i)\ninput()")
     with home.terminal("flood") as terminal:
@@ -279,7 +315,7 @@ class TestFaults:
             wait(lambda: "is here" in home.log("dummy"), "host")
             os.kill(int(str(home.agents()["dummy"]["pid"])), signal.SIGKILL)
             wait(lambda: home.agents() == {}, "the dead agent off the list", 1.0)
-            home_is_quiet(home, keep=[terminal.pid])
+            home_is_quiet(home, keep=processes.session_members(terminal.pid))
             terminal.wait_for("status 137")
             terminal.wait(lambda: not terminal.screen.mode(2004), "end of bracketed paste")
             after = terminal.attributes()
@@ -305,6 +341,16 @@ class TestFaults:
         home.wait_no_process()
         assert home.agents() == {}
         assert list((home.path / "a2a" / "registry").glob("*.json")) == []
+
+    def test_relay_and_host_killed_at_once_leave_no_job_of_the_agent(self, home: Home) -> None:
+        script = 'trap "" HUP TERM; (trap "" HUP TERM; sleep 77) & wait'
+        home.profile("jobs", f"command: [bash, -c, '{script}']")
+        home.run("start", "jobs")
+        relay, host = int(str(home.agents()["jobs"]["pid"])), hosts(home)[0]
+        assert len(home.processes()) >= 5  # and the keeper, the shell, its job
+        os.kill(host, signal.SIGKILL)
+        os.kill(relay, signal.SIGKILL)
+        home.wait_no_process()
 
     def test_a_closed_terminal_ends_the_agent(self, home: Home) -> None:
         terminal = home.terminal("dummy", "--tui")

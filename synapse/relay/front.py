@@ -144,7 +144,7 @@ class Front:
     def suspend(self) -> None:
         """The agent has stopped itself: give the terminal back, stop too, and go on together."""
         if self.console is None:
-            self._pty.signal_session(signal.SIGCONT)
+            self._pty.resume()
             return
         self._quieten()
         self._watch(0, 0)
@@ -164,7 +164,7 @@ class Front:
         self.console.enter_raw()
         self.console.write(self._modes.redo())
         self.take_size()
-        self._pty.signal_session(signal.SIGCONT)
+        self._pty.resume()
         self._pty.nudge()
         self._rewatch()
 
@@ -290,7 +290,7 @@ class Front:
         client = self._attached
         assert client is not None and self.console is not None
         if self._suspended:
-            self._pty.signal_session(signal.SIGCONT)  # nobody is there to continue it
+            self._pty.resume()  # nobody is there to continue it
         else:
             self._move_below()
             self._quieten()

@@ -64,6 +64,8 @@ class HostLink:
                     (os.POSIX_SPAWN_OPEN, 1, self._log_path, log_flags, 0o600),
                     (os.POSIX_SPAWN_DUP2, 1, 2),
                 ],
+                # Out of the terminal's reach from the start: its hangup would take the host with it.
+                setsid=True,
             )
         finally:
             theirs.close()

@@ -14,6 +14,7 @@ from synapse.relay.pty import Pty
 from synapse.relay.reactor import READ, WRITE, Reactor
 
 STOP_GRACE = 3.0  # seconds between asking the agent to end and killing it
+DRAIN_AT_MOST = 1.0
 DRAIN_QUIET = 0.05  # seconds without a byte after the agent's end, if somebody still holds its terminal
 ECHO_WAIT = 0.00025
 READS_AT_ONCE = 16
@@ -139,13 +140,17 @@ class Relay:
             self._replace_host("it fell too far behind the agent's output")
 
     def _drain(self) -> None:
-        """What the agent wrote before it ended may still be on its way through the kernel."""
+        """What the agent wrote before it ended may still be on its way through the kernel. What it has left
+        running may write for ever: that is not waited for."""
         quiet_since = time.monotonic()
-        while not self._eof and time.monotonic() - quiet_since < DRAIN_QUIET:
+        deadline = quiet_since + DRAIN_AT_MOST
+        while not self._eof and time.monotonic() < min(quiet_since + DRAIN_QUIET, deadline):
             data = self._pty.read()
             if data:
                 self.front.write(data)
+                before = time.monotonic()
                 self.front.drain()
+                deadline += time.monotonic() - before  # a slow terminal is not the agent's fault
                 self._pass_on(data)
                 quiet_since = time.monotonic()
             elif data == b"":

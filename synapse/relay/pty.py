@@ -12,13 +12,13 @@ import termios
 from collections.abc import Mapping, Sequence
 
 from synapse import processes
+from synapse.relay.keeper import keep, signal_at_parents_death
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
 _WINSIZE = struct.Struct("HHHH")  # rows, columns, and the two in pixels
-_PR_SET_PDEATHSIG = 1
 _READ_SIZE = 16384  # Linux gives at most 4 KB
 
 
@@ -54,7 +54,7 @@ class Pty:
         winsize: bytes,
         attributes: list[Any] | None = None,
     ) -> Pty:
-        """Start `argv` as the leader of its own session on a new terminal. OSError if it cannot."""
+        """Start `argv` in a session of its own on a new terminal. OSError if it cannot be started."""
         master, slave = os.openpty()
         fcntl.ioctl(slave, termios.TIOCSWINSZ, winsize)
         if attributes is not None:
@@ -129,12 +129,13 @@ class Pty:
     def signal_session(self, *numbers: int) -> None:
         processes.signal_all(processes.session_members(self.pid), *numbers)
 
-    def foreground_group(self) -> int:
-        """The process group that Ctrl-C would reach."""
+    def resume(self) -> None:
+        """Continue an agent that has stopped: what is in front, not the jobs that a shell in it has stopped."""
         try:
-            return os.tcgetpgrp(self.master)
+            os.killpg(os.tcgetpgrp(self.master), signal.SIGCONT)
         except OSError:
-            return self.pid
+            pass  # nobody is in front
+        self.signal(signal.SIGCONT)
 
     def exited(self) -> bool:
         """Whether the agent has ended; it stays a zombie, so that its pid remains its own until `reap`."""
@@ -172,11 +173,18 @@ class Pty:
 
 
 def _become(argv: Sequence[str], env: Mapping[str, str], slave: int, failed: int) -> None:
-    """In the new process: take the terminal, undo what Python changed, become the agent."""
+    """In the new process: take the terminal, start the agent in it, and keep its session."""
     try:
         os.login_tty(slave)
-        _die_with_parent()
-        for number in (signal.SIGPIPE, signal.SIGXFSZ):
+        agent = os.fork()
+        if agent:
+            os.setpgid(agent, agent)
+            keep(agent)
+        os.setpgid(0, 0)
+        signal.signal(signal.SIGTTOU, signal.SIG_IGN)  # taking the foreground would stop us
+        os.tcsetpgrp(0, os.getpid())
+        signal_at_parents_death(signal.SIGKILL)
+        for number in (signal.SIGTTOU, signal.SIGPIPE, signal.SIGXFSZ):
             signal.signal(number, signal.SIG_DFL)
         signal.pthread_sigmask(signal.SIG_SETMASK, [])
         os.execvpe(argv[0], list(argv), dict(env))
@@ -184,15 +192,6 @@ def _become(argv: Sequence[str], env: Mapping[str, str], slave: int, failed: int
         os.write(failed, str(error.errno or errno.ENOEXEC).encode())
     finally:
         os._exit(127)
-
-
-def _die_with_parent() -> None:
-    """Even an agent that ignores the hangup ends with the relay, however that ended (Linux only)."""
-    if sys.platform == "linux":
-        import _ctypes  # `ctypes` itself would cost every start 3 ms more
-
-        prctl = _ctypes.dlsym(_ctypes.dlopen(None, 0), "prctl")  # type: ignore[arg-type]
-        _ctypes.call_function(prctl, (_PR_SET_PDEATHSIG, int(signal.SIGKILL), 0, 0, 0))
 
 
 def _set_utf8(fd: int) -> None:

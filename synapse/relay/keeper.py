@@ -1,0 +1,67 @@
+"""The leader of the agent's session: a fork of the relay that does nothing but wait.
+
+Without it the agent itself would lead the session, its process group would be an orphan, and the kernel throws
+away the stop that Ctrl-Z sends to an orphan: vim and less would ignore it. It also outlives a relay that is
+killed, for as long as it takes to end everything in the session, background jobs included.
+
+To the relay it looks like the agent: it stops when the agent stops, and ends as the agent ends.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+
+from synapse import processes
+
+_PR_SET_PDEATHSIG = 1
+_RELAY_IS_GONE = signal.SIGUSR2 if sys.platform != "linux" else signal.SIGPWR
+_PASSED_ON = (signal.SIGINT, signal.SIGQUIT, signal.SIGUSR1)
+
+
+def keep(agent: int) -> None:
+    """Wait for the agent and end as it does. Never returns."""
+    os.closerange(3, 65536)  # the registry's lock above all: it must be the relay's alone
+    for number in (signal.SIGHUP, signal.SIGTERM, signal.SIGTSTP, signal.SIGTTIN, signal.SIGTTOU):
+        signal.signal(number, signal.SIG_IGN)
+    for number in _PASSED_ON:
+        signal.signal(number, lambda number, _: processes.signal_all([agent], number))
+    signal.signal(_RELAY_IS_GONE, lambda *_: _end_everything())
+    signal_at_parents_death(_RELAY_IS_GONE)
+    while True:
+        _, status = os.waitpid(agent, os.WUNTRACED)
+        if os.WIFSTOPPED(status):
+            os.kill(os.getpid(), signal.SIGSTOP)
+        else:
+            _end_as(status)
+
+
+def signal_at_parents_death(number: int) -> None:
+    """Be sent this signal when the parent ends, however it ends (Linux only)."""
+    if sys.platform == "linux":
+        import _ctypes  # `ctypes` itself would cost every start 3 ms more
+
+        prctl = _ctypes.dlsym(_ctypes.dlopen(None, 0), "prctl")  # type: ignore[arg-type]
+        _ctypes.call_function(prctl, (_PR_SET_PDEATHSIG, int(number), 0, 0, 0))
+
+
+def _end_everything() -> None:
+    for _ in range(100):
+        others = [pid for pid in processes.session_members(os.getpid()) if pid != os.getpid()]
+        if not others:
+            break
+        processes.signal_all(others, signal.SIGKILL)
+    os._exit(0)
+
+
+def _end_as(status: int) -> None:
+    if os.WIFSIGNALED(status):
+        import resource
+
+        number = os.WTERMSIG(status)
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # the agent has dumped its own
+        if number not in (signal.SIGKILL, signal.SIGSTOP):
+            signal.signal(number, signal.SIG_DFL)
+        os.kill(os.getpid(), number)
+    os._exit(os.waitstatus_to_exitcode(status) & 0xFF)
