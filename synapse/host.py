@@ -21,7 +21,7 @@ from synapse.agents.events import EventReceiver
 from synapse.controller import TerminalController
 from synapse.doors import LoopbackOnly
 from synapse.output_log import OutputLog
-from synapse.profiles import load_profile
+from synapse.profiles import unpack_profile
 from synapse.registry import AgentRegistry, Entry
 from synapse.relay import wire
 from synapse.relay.console import restore_terminal
@@ -140,14 +140,14 @@ class Host:
         elif kind == wire.EXIT:
             controller.exited(json.loads(payload))
 
-    def _on_hello(self, hello: dict[str, object]) -> None:
+    def _on_hello(self, hello: dict[str, Any]) -> None:
         entry, console = hello["entry"], hello["console"]
         assert isinstance(entry, dict) and (console is None or isinstance(console, dict))
         self._entry, self._console = entry, console
         _log_to(paths.log_file(str(entry["name"])))
         child = int(str(hello["child"]))
         self._child = (child, processes.start_time(child))
-        profile = load_profile(str(hello["profile"]))
+        profile = unpack_profile(hello["profile"])  # as it was when the agent was started
         cols, rows = int(str(hello["cols"])), int(str(hello["rows"]))
         env = {**os.environ, **{key: value or "" for key, value in profile.env.items()}}
         surroundings = Surroundings(str(entry["working_dir"]), env, float(str(hello["started_at"])), child)

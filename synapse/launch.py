@@ -17,8 +17,8 @@ from synapse import paths
 from synapse.agents.flags import channel_arguments
 from synapse.config import Settings, load_settings
 from synapse.errors import SynapseError, UsageError
-from synapse.profiles import Profile
-from synapse.registry import AgentRegistry, Entry
+from synapse.profiles import Profile, pack_profile
+from synapse.registry import AgentRegistry, Entry, current_dir
 from synapse.relay.console import Console
 from synapse.relay.pty import Pty, make_winsize, split_winsize
 
@@ -56,7 +56,7 @@ class Claim:
 
 def claim(profile: Profile, settings: Settings, name: str | None, port: int | None) -> Claim:
     registry = AgentRegistry()
-    working_dir = os.getcwd()
+    working_dir = current_dir()
     with registry.mutex():
         live = registry.list_agents_unlocked()
         agent_id, chosen = registry.choose(profile.name, working_dir, name, live)
@@ -253,11 +253,13 @@ def _make_relay(
     from synapse.relay.link import HostLink
     from synapse.relay.loop import Relay
 
+    packed = pack_profile(profile.name)
+
     def hello() -> dict[str, object]:
         cols, rows = split_winsize(pty.winsize)
         return {
             "entry": agent.entry,
-            "profile": profile.name,
+            "profile": packed,
             "child": pty.pid,
             "started_at": started_at,
             "cols": cols,

@@ -28,10 +28,18 @@ RESERVED_NAMES = frozenset({"all", "synapse-system"})
 Entry = dict[str, object]
 
 
+def current_dir() -> str:
+    """The working directory as text that JSON can carry; it may have been removed, or have a strange name."""
+    try:
+        return os.fsencode(os.getcwd()).decode("utf-8", "backslashreplace")
+    except OSError:
+        return os.environ.get("PWD", "?")
+
+
 def check_name(name: str) -> None:
-    if not _NAME.fullmatch(name) or name.casefold() in RESERVED_NAMES:
+    if not _NAME.fullmatch(name) or len(name) > 64 or name.casefold() in RESERVED_NAMES:
         raise UsageError(
-            f"{name!r} cannot be an agent's name: use letters, digits, - and _, "
+            f"{name[:70]!r} cannot be an agent's name: use up to 64 letters, digits, - and _, "
             f"and not {' or '.join(sorted(RESERVED_NAMES))}."
         )
 
@@ -107,7 +115,7 @@ class AgentRegistry:
             "port": port,
             "status": status,
             "pid": os.getpid(),
-            "working_dir": working_dir or os.getcwd(),
+            "working_dir": working_dir or current_dir(),
             "endpoint": f"http://localhost:{port}",
             "started_at": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
             **more,
@@ -173,7 +181,7 @@ class AgentRegistry:
         """The one agent that `target` means: a name, a type, type-port, or the beginning of an id."""
         live = list(self.list_agents().values())
         wanted = target.casefold()
-        here = working_dir or os.getcwd()
+        here = working_dir or current_dir()
         exact = [e for e in live if str(e["name"]).casefold() == wanted or e["agent_id"] == wanted]
         if len(exact) == 1 and exact[0]["agent_type"] != exact[0]["name"]:
             return exact[0]

@@ -131,3 +131,39 @@ def test_refusals(home: Home) -> None:
         assert done.returncode == 2 and "must be a terminal" in done.stderr
         front.type("still here\r")
         front.wait_for("You said: still here")
+
+
+def test_in_the_background_it_leaves_the_shells_terminal_alone(home: Home) -> None:
+    home.run("start", "dummy", "--name", "a", "--", "--tui")
+    with home.program(["bash", "--norc", "--noediting", "-i"], PS1="$ ") as terminal:
+        terminal.wait_for("$")
+        terminal.type(" ".join(SYNAPSE) + " attach a &\r")
+        terminal.wait_for("[1]")
+        for _ in range(100):  # bash tells of it at its next prompt
+            terminal.type("jobs\r")
+            terminal.pump(0.2)
+            if "Stopped" in terminal.screen.text():
+                break
+        terminal.wait_for("Stopped")
+        terminal.type("echo still $((6*7))\r")
+        terminal.wait_for("still 42")
+        terminal.type("fg\r")
+        terminal.wait_for("? for shortcuts")
+        terminal.type(DETACH)
+        terminal.wait_for("[detached from a]")
+        terminal.type("exit\r")
+        terminal.wait_exit()
+
+
+def test_a_suspended_agent_can_be_stopped_from_elsewhere(home: Home) -> None:
+    with home.program(["bash", "--norc", "--noediting", "-i"], PS1="$ ") as terminal:
+        terminal.wait_for("$")
+        terminal.type(" ".join(SYNAPSE) + " dummy --tui\r")
+        terminal.wait_for("? for shortcuts")
+        terminal.type("\x1a")
+        terminal.wait_for("Stopped")
+        assert home.run("stop", "--all").stdout == "stopped dummy\n"
+        terminal.type("echo still $((6*7))\r")
+        terminal.wait_for("still 42")
+        terminal.type("exit\r")
+        terminal.wait_exit()

@@ -62,6 +62,7 @@ class TestErrors:
             (["start", "dummy", "--port"], 2, "needs a value"),
             (["start", "dummy", "--name", "all"], 2, "cannot be an agent's name"),
             (["start", "claude", "--", "--version"], 2, "in the background"),
+            (["start", "dummy", "--name", "x" * 300], 2, "up to 64"),
             (["stop"], 2, "or --all"),
             (["stop", "ghost"], 3, "no agent named 'ghost'"),
             (["screen", "ghost"], 3, "synapse start ghost"),
@@ -126,6 +127,18 @@ class TestErrors:
         done = home.run("start", "noexec", check=False)
         assert done.returncode == 1 and "cannot start" in done.stderr
         assert home.agents() == {}
+
+    def test_no_traceback_wherever_it_is_run(self, home: Home) -> None:
+        synapse = " ".join(SYNAPSE)
+        for shell in (
+            f"{synapse} list >&-",
+            f"{synapse} list > /dev/full",
+            f"mkdir gone; cd gone; rmdir ../gone; {synapse} stop nobody",
+        ):
+            done = subprocess.run(
+                ["bash", "-c", shell], env=home.env, capture_output=True, text=True, cwd=home.work
+            )
+            assert "Traceback" not in done.stderr and done.stderr.count("\n") <= 1, done.stderr
 
     def test_a_closed_pipe_is_silent(self, home: Home) -> None:
         shell = f"{' '.join(SYNAPSE)} --help | true; {' '.join(SYNAPSE)} profiles --json | head -c 1"

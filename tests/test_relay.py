@@ -261,7 +261,7 @@ def test_ctrl_z_stops_a_program_that_knows_nothing_of_us(home: Home) -> None:
         terminal.type("\x1a")
         terminal.wait_for("Stopped")
         terminal.type("fg\r")
-        terminal.wait(lambda: terminal.screen.text().rstrip().endswith("cat"), "fg")
+        terminal.wait(lambda: not int(str(terminal.attributes()[3])) & termios.ECHO, "raw mode again")
         terminal.type("two\r")
         terminal.wait(lambda: terminal.screen.text().count("two") == 2, "the second line")
         terminal.type("\x04")
@@ -295,6 +295,15 @@ class TestFaults:
             assert home.agents()["dummy"]["port"] == port
             wait(lambda: "You said: round 2" in home.run("screen", "dummy").stdout, "the repainted screen")
             assert "replaced" in home.log("dummy")
+
+    def test_a_host_can_be_replaced_after_its_profile_was_broken(self, home: Home) -> None:
+        home.profile("mine", "command: cat")
+        home.run("start", "mine")
+        home.profile("mine", "command: [")
+        first = hosts(home)
+        os.kill(first[0], signal.SIGKILL)
+        wait(lambda: hosts(home) not in ([], first), "a new host")
+        wait(lambda: home.run("screen", "mine", check=False).returncode == 0, "its screen")
 
     def test_a_hung_host_does_not_slow_the_human(self, home: Home) -> None:
         with home.terminal("dummy") as terminal:

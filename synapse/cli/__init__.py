@@ -65,7 +65,8 @@ def guarded(call: Callable[[], int]) -> int:
     """Errors as one sentence, a closed pipe in silence, Ctrl-C without a traceback."""
     try:
         status = call()
-        sys.stdout.flush()
+        if sys.stdout is not None:  # closed by whoever started us
+            sys.stdout.flush()
         return status
     except SynapseError as error:
         print(f"synapse: {error}", file=sys.stderr)
@@ -75,6 +76,12 @@ def guarded(call: Callable[[], int]) -> int:
     except BrokenPipeError:
         # Python flushes stdout once more at exit and would complain there.
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        return 1
+    except OSError as error:
+        if sys.stdout is not None:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        where = f" ({error.filename})" if error.filename else ""
+        print(f"synapse: {error.strerror or error}{where}.", file=sys.stderr)
         return 1
 
 

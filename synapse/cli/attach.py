@@ -8,7 +8,6 @@ import os
 import signal
 import socket
 
-from synapse import paths
 from synapse.errors import SynapseError, TargetError, UsageError
 from synapse.registry import AgentRegistry, Entry
 from synapse.relay.console import Console
@@ -39,13 +38,14 @@ def main(argv: list[str]) -> int:
 def _attach(entry: Entry) -> int:
     connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
-        connection.connect(paths.attach_socket(str(entry["agent_id"])))
+        connection.connect(str(entry["socket"]).removesuffix(".http") + ".tty")
     except OSError as error:
         raise TargetError(f"{entry['name']} has just ended: see `synapse logs {entry['name']}`.") from error
     for number in (signal.SIGINT, signal.SIGQUIT, signal.SIGTSTP):
         signal.signal(number, signal.SIG_IGN)  # these are keys for the agent
     signal.signal(signal.SIGWINCH, lambda *_: _say(connection, {"op": "resized"}))
     ours = Console.of_this_process()  # opened afresh: what the relay does to it stays off the shell's
+    _until_in_front(ours)
     hello = {"op": "attach", "paths": list(ours.paths)}
     socket.send_fds(connection, [json.dumps(hello).encode() + b"\n"], [ours.in_fd, ours.out_fd])
     try:
@@ -73,8 +73,16 @@ def _wait(connection: socket.socket, entry: Entry, ours: Console) -> int:
             if event == "stopped":
                 ours.restore()
                 os.kill(os.getpid(), signal.SIGSTOP)
+                _until_in_front(ours)
                 _say(connection, {"op": "continued"})
     raise SynapseError(f"{name} is gone: see `synapse logs {name}`.")
+
+
+def _until_in_front(ours: Console) -> None:
+    """In the background a program that wants the terminal stops. The relay, outside of this session, would
+    not: it would take the shell's own terminal from it."""
+    while not ours.in_foreground():
+        os.kill(os.getpid(), signal.SIGSTOP)
 
 
 def _say(connection: socket.socket, message: dict[str, str]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import signal
 import sys
 import time
 from collections.abc import Sequence
@@ -48,7 +49,7 @@ def table(entries: Sequence[Entry], width: int | None = None) -> list[str]:
     home = os.path.expanduser("~")
     rows: list[tuple[str, ...]] = [_COLUMNS]
     for entry in entries:
-        directory = str(entry["working_dir"])
+        directory = "".join(c if c.isprintable() else "?" for c in str(entry["working_dir"]))
         if directory == home or directory.startswith(home + "/"):
             directory = "~" + directory[len(home) :]
         keys = ("name", "agent_type", "status", "port", "pid")
@@ -67,6 +68,8 @@ def _watch(registry: AgentRegistry, interval: float) -> int:
             print("\n".join(table(list(registry.list_agents().values()))), flush=True)
             time.sleep(interval)
     out = sys.stdout
+    for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT):
+        signal.signal(number, lambda number, _: sys.exit(128 + number))  # through the `finally` below
     out.write("\x1b[?1049h\x1b[?25l")
     try:
         while True:

@@ -47,10 +47,9 @@ def main(argv: list[str]) -> int:
 
 
 def _count(text: str) -> int:
-    count = int(text)
-    if count < 0:
-        raise argparse.ArgumentTypeError("0 or more")
-    return count
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"a number, 0 or more, not {text!r}")
+    return int(text)
 
 
 def _find(target: str) -> tuple[str, Entry | None]:

@@ -50,10 +50,11 @@ def _ask(registry: AgentRegistry, entry: Entry) -> bool:
     try:
         if not registry.is_alive(str(entry["agent_id"])):
             return True
-        if handle >= 0:
-            signal.pidfd_send_signal(handle, signal.SIGTERM)
-        else:
-            os.kill(pid, signal.SIGTERM)
+        for number in (signal.SIGTERM, signal.SIGCONT):  # it may be stopped in its terminal
+            if handle >= 0:
+                signal.pidfd_send_signal(handle, number)
+            else:
+                os.kill(pid, number)
     except ProcessLookupError:
         pass
     finally:

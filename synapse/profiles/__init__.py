@@ -50,8 +50,10 @@ __all__ = [
     "instruction_arguments",
     "list_profiles",
     "load_profile",
+    "pack_profile",
     "profile_names",
     "runs_bare",
+    "unpack_profile",
 ]
 
 BUILT_IN = "built-in"
@@ -98,6 +100,16 @@ def explain_profile(name: str) -> Explained:
             _merge(values, origins, key, value, layer_path)
     _complete(values, path)
     return Explained(name=name, source=source, path=path, values=values, origins=origins)
+
+
+def pack_profile(name: str) -> dict[str, Any]:
+    """A profile as JSON carries it: the file may change while the agent runs."""
+    explained = explain_profile(name)
+    return {key: getattr(explained, key) for key in ("name", "source", "path", "values")}
+
+
+def unpack_profile(packed: dict[str, Any]) -> Profile:
+    return _build(Explained(**packed, origins={}))
 
 
 def list_profiles() -> list[Listed]:

@@ -54,6 +54,7 @@ class Front:
         self.console = console
         self.started_here = console is not None
         self.resized = False  # set by the signal itself, which comes before any key that follows it
+        self.stop_wanted = False  # likewise
 
     def open(self) -> None:
         self._listener.setblocking(False)
@@ -154,6 +155,9 @@ class Front:
             return
         os.kill(os.getpid(), signal.SIGSTOP)
         while not self.console.in_foreground():
+            if self.stop_wanted:
+                self._pty.resume()
+                return  # the terminal belongs to the shell now
             os.kill(os.getpid(), signal.SIGSTOP)  # continued in the background: a bare agent would stop too
         self._resume()
 

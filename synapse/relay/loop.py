@@ -172,7 +172,7 @@ class Relay:
             return
         self._log(f"stopping: {why}")
         self.stopping = True
-        self._pty.signal_session(signal.SIGHUP, signal.SIGTERM, signal.SIGCONT)
+        self._pty.signal_session(signal.SIGTERM, signal.SIGHUP, signal.SIGCONT)
         self._reactor.later(STOP_GRACE, lambda: self._pty.signal_session(signal.SIGKILL))
 
     # --- signals ------------------------------------------------------------------------------------------
@@ -184,10 +184,15 @@ class Relay:
         for number in _HANDLED:
             signal.signal(number, lambda *_: None)
         signal.signal(signal.SIGWINCH, self._note_resize)
+        for number in (signal.SIGTERM, signal.SIGHUP):
+            signal.signal(number, self._note_stop)
         self._reactor.watch(self._wakeup_read, READ, self._on_signals)
 
     def _note_resize(self, *_: object) -> None:
         self.front.resized = self.front.started_here
+
+    def _note_stop(self, *_: object) -> None:
+        self.front.stop_wanted = True
 
     def _on_signals(self, _: int) -> None:
         for number in set(os.read(self._wakeup_read, 512)):

@@ -130,7 +130,7 @@ class Pty:
         processes.signal_all(processes.session_members(self.pid), *numbers)
 
     def resume(self) -> None:
-        """Continue an agent that has stopped: what is in front, not the jobs that a shell in it has stopped."""
+        """Continue an agent that has stopped: what is in front, not the jobs that a shell in it stopped."""
         try:
             os.killpg(os.tcgetpgrp(self.master), signal.SIGCONT)
         except OSError:
