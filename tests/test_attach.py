@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 import signal
 import termios
+from pathlib import Path
 
+from synapse import processes
 from tests.conftest import SYNAPSE, Home, wait
 
 DETACH = "\x1dd"
@@ -133,17 +135,20 @@ def test_refusals(home: Home) -> None:
         front.wait_for("You said: still here")
 
 
+def stopped(session: int) -> list[int]:
+    """The stopped processes of a session."""
+    states = [(pid, Path(f"/proc/{pid}/stat").read_text()) for pid in processes.session_members(session)]
+    return [pid for pid, stat in states if stat.rpartition(")")[2].split()[0] == "T"]
+
+
 def test_in_the_background_it_leaves_the_shells_terminal_alone(home: Home) -> None:
     home.run("start", "dummy", "--name", "a", "--", "--tui")
     with home.program(["bash", "--norc", "--noediting", "-i"], PS1="$ ") as terminal:
         terminal.wait_for("$")
         terminal.type(" ".join(SYNAPSE) + " attach a &\r")
         terminal.wait_for("[1]")
-        for _ in range(100):  # bash tells of it at its next prompt
-            terminal.type("jobs\r")
-            terminal.pump(0.2)
-            if "Stopped" in terminal.screen.text():
-                break
+        wait(lambda: stopped(terminal.pid), "the client, stopped")
+        terminal.type("\r")
         terminal.wait_for("Stopped")
         terminal.type("echo still $((6*7))\r")
         terminal.wait_for("still 42")

@@ -1,8 +1,8 @@
 """The leader of the agent's session: a fork of the relay that does nothing but wait.
 
-Without it the agent itself would lead the session, its process group would be an orphan, and the kernel throws
-away the stop that Ctrl-Z sends to an orphan: vim and less would ignore it. It also outlives a relay that is
-killed, for as long as it takes to end everything in the session, background jobs included.
+Without it the agent itself would lead the session, its process group would be an orphan, and the kernel
+throws away the stop that Ctrl-Z sends to an orphan: vim and less would ignore it. It also outlives a relay
+that is killed, for as long as it takes to end everything in the session, background jobs included.
 
 To the relay it looks like the agent: it stops when the agent stops, and ends as the agent ends.
 """
