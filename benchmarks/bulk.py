@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 
 from benchmarks.peers import Place, available, wait
+from benchmarks.proc import cpu_seconds, host_of
 from benchmarks.table import BARE, SCRIPT, SYNAPSE, TMUX, Row, median
 from benchmarks.terminal import Terminal
 from synapse import control
@@ -31,14 +32,17 @@ def run() -> list[Row]:
         for terminal in terminals.values():
             terminal.wait_for(b"to your service")
         entry = place.ready_agent()
+        host = host_of(int(str(entry["pid"])))
         rates: dict[str, list[float]] = {peer: [] for peer in [*peers, MODEL]}
+        busy: list[float] = []
         for turn in range(ROUNDS):
             for peer, terminal in terminals.items():
-                started = time.perf_counter()
+                started, cpu = time.perf_counter(), cpu_seconds(host)
                 rates[peer].append(megabytes / (_ask(terminal, turn) - started))
                 if peer == SYNAPSE:
                     _wait_for_model(entry, turn)
                     rates[MODEL].append(megabytes / (time.perf_counter() - started))
+                    busy.append(1000 * (cpu_seconds(host) - cpu) / megabytes)
         complete = _is_complete(entry, lines) and " replaced: " not in place.log()
     result = {peer: median(values) for peer, values in rates.items()}
     return [
@@ -50,6 +54,7 @@ def run() -> list[Row]:
             _is_fast(result),
         ),
         Row("same, seen by the host's model", "MB/s", {SYNAPSE: result[MODEL]}, "fed in full", complete),
+        Row("host, processor time for each MB", "ms", {SYNAPSE: median(busy)}),
     ]
 
 

@@ -10,7 +10,7 @@ import socket
 import sys
 import time
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, cast
 
 import uvloop
 
@@ -38,9 +38,18 @@ class _Wire(asyncio.Protocol):
     """The relay's bytes. Not `add_reader`: libuv gives up on a socket that reports an error, without a word,
     and one whose peer has died with something unread does report one."""
 
-    def __init__(self, on_data: Callable[[bytes], None], on_end: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        on_open: Callable[[asyncio.WriteTransport], None],
+        on_data: Callable[[bytes], None],
+        on_end: Callable[[], None],
+    ) -> None:
+        self._on_open = on_open
         self._on_data = on_data
         self._on_end = on_end
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._on_open(cast(asyncio.WriteTransport, transport))  # uvloop's own class is no subclass of it
 
     def data_received(self, data: bytes) -> None:
         self._on_data(data)
@@ -73,8 +82,8 @@ class Host:
         self._child = (0, "")
 
     async def run(self) -> None:
-        self._transport, _ = await self._loop.create_unix_connection(
-            lambda: _Wire(self._on_data, self._on_end), sock=self._link
+        await self._loop.create_unix_connection(
+            lambda: _Wire(self._on_open, self._on_data, self._on_end), sock=self._link
         )
         await self._met.wait()
         if self._controller is None:
@@ -106,6 +115,9 @@ class Host:
         self._watch_status()
 
     # --- the wire -----------------------------------------------------------------------------------------
+
+    def _on_open(self, transport: asyncio.WriteTransport) -> None:
+        self._transport = transport  # before the first frame, which may want an answer
 
     def _on_data(self, data: bytes) -> None:
         for kind, payload in self._unpacker.feed(data):

@@ -178,7 +178,6 @@ def _become(argv: Sequence[str], env: Mapping[str, str], slave: int, failed: int
         os.login_tty(slave)
         agent = os.fork()
         if agent:
-            os.setpgid(agent, agent)
             keep(agent)
         os.setpgid(0, 0)
         signal.signal(signal.SIGTTOU, signal.SIG_IGN)  # taking the foreground would stop us
