@@ -54,7 +54,7 @@ class Terminal:
         traceback: TracebackType | None,
     ) -> None:
         if self._status is None:
-            self.pty.signal(signal.SIGTERM)
+            self.pty.signal_session(signal.SIGTERM)
             try:
                 self.wait_exit(5.0)
             except AssertionError:

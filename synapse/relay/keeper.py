@@ -16,8 +16,8 @@ import sys
 from synapse import processes
 
 _PR_SET_PDEATHSIG = 1
-_RELAY_IS_GONE = signal.SIGUSR2 if sys.platform != "linux" else signal.SIGPWR
-_PASSED_ON = (signal.SIGINT, signal.SIGQUIT, signal.SIGUSR1)
+_RELAY_IS_GONE = signal.SIGPWR if sys.platform == "linux" else signal.SIGIO
+_PASSED_ON = (signal.SIGINT, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2)
 
 
 def keep(agent: int) -> None:
