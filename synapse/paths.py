@@ -20,10 +20,6 @@ def registry_dir() -> str:
     return os.path.join(a2a_home(), "registry")
 
 
-def external_dir() -> str:
-    return os.path.join(a2a_home(), "external")
-
-
 def config_file() -> str:
     return os.path.join(synapse_home(), "config.yaml")
 
@@ -42,10 +38,6 @@ def cache_dir() -> str:
 
 def logs_dir() -> str:
     return os.path.join(synapse_home(), "logs")
-
-
-def agent_dir(agent_id: str) -> str:
-    return os.path.join(synapse_home(), "agents", agent_id)
 
 
 def private_dir(path: str) -> str:

@@ -21,7 +21,6 @@ class CodexChannel(Channel):
         self._rollout: JsonlTail | None = None
         self._thread = ""
         self._said_by_turn = 0
-        self._candidates_seen: set[str] = set()
 
     def on_event(self, event: Mapping[str, Any]) -> list[Fact]:
         facts = self.poll()
@@ -48,7 +47,7 @@ class CodexChannel(Channel):
         return facts
 
     def _find(self) -> None:
-        """The rollout that the agent holds open; else the newest that it can have begun."""
+        """The rollout that the agent holds open."""
         root = self.surroundings.env.get("CODEX_HOME") or os.path.join(self.surroundings.home, ".codex")
         sessions = os.path.join(root, "sessions") + os.sep
         mine = [p for p in self.surroundings.open_files(".jsonl") if p.startswith(sessions)]
@@ -58,11 +57,7 @@ class CodexChannel(Channel):
 
     def _open(self, path: str) -> None:
         # A resumed thread's file is full of turns that are over; it is older than this run.
-        try:
-            old = os.stat(path).st_ctime and _begun_before(path, self.surroundings.started_at)
-        except OSError:
-            return
-        self._rollout = JsonlTail(path, from_end=bool(old))
+        self._rollout = JsonlTail(path, from_end=_begun_before(path, self.surroundings.started_at))
         self._thread = os.path.basename(path).removesuffix(".jsonl")[-36:]
 
     def _line(self, kind: str, payload: Mapping[str, Any]) -> list[Fact]:
