@@ -31,6 +31,7 @@ from synapse.terminal.screen import undo_modes
 logger = logging.getLogger(__name__)
 
 LOOK_SOON = 0.02  # seconds after output, a key or an event
+LAST_SECONDS = 5.0  # seconds at the most that the host outlives its relay
 LOOK_EVERY = 1.0  # seconds between two looks at the contents for the output log
 
 
@@ -90,8 +91,8 @@ class Host:
             return  # the relay ended before it said a word
         doors = self._open_doors()
         serving = [asyncio.ensure_future(door.open()) for door in doors]
-        while not all(door.started for door in doors):
-            await asyncio.sleep(0)
+        for door, serve in zip(doors, serving, strict=True):
+            await door.is_open(serve)
         receiver = await EventReceiver(self._events, self._on_event).serve()  # it closes when let go of
         self._send(wire.pack(wire.READY))
         await self._ended.wait()
@@ -126,6 +127,7 @@ class Host:
     def _on_end(self) -> None:
         self._ended.set()
         self._met.set()
+        self._loop.call_later(LAST_SECONDS, os._exit, 1)  # whatever holds it: no relay, no host
 
     def _on_frame(self, kind: int, payload: bytes) -> None:
         if kind == wire.HELLO:

@@ -155,6 +155,14 @@ class Door(uvicorn.Server):
         """Serve until `close`."""
         await self.serve(sockets=[self._listener])
 
+    async def is_open(self, serving: asyncio.Future[None]) -> None:
+        """Wait until it serves; raise what keeps it from serving."""
+        while not self.started:
+            if serving.done():
+                serving.result()
+                raise RuntimeError("the server ended before it began")
+            await asyncio.sleep(0)
+
     def close(self) -> None:
         self._closing.set()
 

@@ -110,6 +110,13 @@ def wait(condition: Callable[[], object], what: str, patience: float = 15.0) -> 
         time.sleep(0.01)
 
 
+def _describe(pid: int) -> str:
+    folder = Path(f"/proc/{pid}")
+    stat = (folder / "stat").read_text().rpartition(")")[2].split()
+    command = (folder / "cmdline").read_bytes().replace(b"\0", b" ").decode()
+    return f"{command}(state {stat[0]}, {stat[11]} ticks of CPU, {(folder / 'wchan').read_text()})"
+
+
 @pytest.fixture
 def home(monkeypatch: pytest.MonkeyPatch) -> Iterator[Home]:
     path = Path(tempfile.mkdtemp(prefix="synt-"))  # short: sockets have 107 bytes
@@ -121,11 +128,10 @@ def home(monkeypatch: pytest.MonkeyPatch) -> Iterator[Home]:
         yield made
         for entry in made.agents().values():
             os.kill(int(str(entry["pid"])), signal.SIGTERM)
-        deadline = time.monotonic() + 8
+        deadline = time.monotonic() + 20
         while (left := made.processes()) and time.monotonic() < deadline:
             time.sleep(0.02)
-        names = [Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ") for pid in left]
-        assert not left, f"left running: {names}"
+        assert not left, f"left running: {[_describe(pid) for pid in left]}"
     finally:
         for pid in left or made.processes():
             os.kill(pid, signal.SIGKILL)

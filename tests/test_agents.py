@@ -23,7 +23,7 @@ from synapse.registry import INPUT_REQUIRED, PROCESSING, READY
 
 
 def around(path: Path, **env: str) -> Surroundings:
-    return Surroundings(str(path), {"HOME": str(path), **env}, started_at=0.0, child=os.getsid(0))
+    return Surroundings(str(path), {"HOME": str(path), **env}, started_at=0.0, child=os.getpid())
 
 
 def states(facts: list[Fact]) -> list[tuple[str, ...]]:
@@ -236,9 +236,14 @@ class TestCodex:
             call = {"type": "function_call", "name": "exec_command", "arguments": "{}", "call_id": "c"}
             file.write(json.dumps({"type": "response_item", "payload": call}) + "\n")
             file.flush()
-            surroundings = Surroundings(str(tmp_path), {"HOME": str(tmp_path)}, 0.0, os.getsid(0))
-            channel = open_channel("codex", surroundings)
-            facts = channel.poll()
+            agent = subprocess.Popen(["sleep", "60"], stdout=file, start_new_session=True)
+            try:
+                surroundings = Surroundings(str(tmp_path), {"HOME": str(tmp_path)}, 0.0, agent.pid)
+                channel = open_channel("codex", surroundings)
+                facts = channel.poll()
+            finally:
+                agent.kill()
+                agent.wait()
         assert states(facts) == [(PROCESSING,), (READY,)]
         assert only(facts, PromptAccepted)[0].text == "hello"
         assert [said.text for said in only(facts, Said)] == ["first", "**last**"]
