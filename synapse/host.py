@@ -140,7 +140,11 @@ class Host:
             self._watch_status()
             self._look_later()
         elif kind == wire.KEYS:
-            controller.key_typed(payload == b"\1")
+            controller.human_typed(*wire.unpack_keys(payload))
+            self._watch_status()
+        elif kind == wire.INJECTED:
+            told = json.loads(payload)
+            controller.injected(str(told["id"]), str(told["outcome"]))
             self._watch_status()
         elif kind == wire.RESIZE:
             controller.resized(*wire.unpack_size(payload))
@@ -167,6 +171,7 @@ class Host:
         surroundings = Surroundings(str(entry["working_dir"]), env, float(str(hello["started_at"])), child)
         channel = open_channel(profile.channel, surroundings)
         self._controller = TerminalController(profile, channel, self._send, cols, rows)
+        self._controller.keys, self._controller.written = int(hello["keys"]), int(hello["written"])
         self._controller.console_changed(console is not None)
         self._controller.add_status_callback(self._publish_status)
         self._output_log = OutputLog(paths.output_file(str(entry["name"])))

@@ -51,7 +51,7 @@ ROOMS: dict[str, set[str]] = {
     "output_log": set(),
     "doors": set(),
     "control": {"errors", "registry"},
-    "controller": {"agents", "observer", "profiles", "relay.wire", "status", "terminal"},
+    "controller": {"agents", "observer", "profiles", "relay.typed", "relay.wire", "status", "terminal"},
     "server": {"controller", "keys", "recording", "registry"},
     "host": {
         *("agents", "controller", "doors", "output_log", "paths", "processes", "profiles"),

@@ -108,7 +108,7 @@ FIELDS = Section(
         "instructions": Section(
             {"method": Choice("argument", "config", "typed", "off"), "argument": Text(empty=False)}
         ),
-        "channel": Choice("none", "claude", "codex", "gemini"),
+        "channel": Choice("none", "events", "claude", "codex", "gemini"),
         "signals": Section({"title": ListOf(_SIGNAL), "osc": ListOf(_OSC_SIGNAL), "screen": ListOf(_SIGNAL)}),
         "response_end": Text(empty=False),
         "size": Section({"cols": Integer(20, 1000), "rows": Integer(5, 500)}),
