@@ -41,6 +41,7 @@ class TerminalController:
         self.written = 0  # bytes that the agent has written, as far as is known here
         self.draft = False  # a human has typed something that is not submitted
         self.last_key = -1e9
+        self._change_callbacks: list[Callable[[], None]] = []
         self._injections: dict[str, Callable[[str], None]] = {}
         self._output_callbacks: list[Callable[[bytes], None]] = []
         self._status_callbacks: list[Callable[[str], None]] = []
@@ -78,6 +79,8 @@ class TerminalController:
         self.last_key = self._clock()
         self.draft = what == TYPED or (self.draft and what not in (SUBMITTED, CLEARED))
         self.observer.key(what == SUBMITTED, self.last_key)
+        for callback in self._change_callbacks:
+            callback()
 
     def injected(self, name: str, outcome: str) -> None:
         if callback := self._injections.pop(name, None):
@@ -151,6 +154,10 @@ class TerminalController:
 
     def add_status_callback(self, callback: Callable[[str], None]) -> None:
         self._status_callbacks.append(callback)
+
+    def on_change(self, callback: Callable[[], None]) -> None:
+        """Tell when somebody has typed."""
+        self._change_callbacks.append(callback)
 
     def remove_status_callback(self, callback: Callable[[str], None]) -> None:
         if callback in self._status_callbacks:

@@ -23,6 +23,7 @@ from synapse.task import (
     Json,
     NotCancelable,
     QueueFull,
+    StoreFailed,
     Task,
     TaskNotFound,
     TooLarge,
@@ -54,8 +55,9 @@ class Courier(Protocol):
 
 
 class TaskEngine:
-    def __init__(self, store: TaskStore, limits: Limits = Limits()) -> None:  # noqa: B008 - frozen
+    def __init__(self, store: TaskStore, limits: Limits = Limits(), refusing: str = "") -> None:  # noqa: B008
         self.store = store
+        self.refusing = refusing  # why no task can be taken
         self.limits = limits
         self.emitters = EventEmitterRegistry()
         self.courier: Courier | None = None
@@ -82,6 +84,8 @@ class TaskEngine:
         """Take a task in: stored and in the queue when this returns."""
         if request_id and (known := self.store.find_request(request_id)):
             return known
+        if self.refusing:
+            raise StoreFailed(f"no task can be stored: {self.refusing}.")
         self._check(message)
         if priority not in PRIORITIES:
             raise BadMessage(f"priority is {priority}: it goes from 1 to 5, and 5 interrupts.")

@@ -155,8 +155,10 @@ class TurnTracker:
 
 
 def _same(known: str | None, told: str) -> bool:
-    """Whether a prompt that was typed is the one that was accepted: CLIs trim and fold white space."""
-    return known is None or known.split() == told.split()
+    """Whether a prompt is the one that was accepted: CLIs trim and fold white space, and of some only the
+    beginning is known."""
+    words = [] if known is None else known.split()
+    return words == told.split()[: len(words)]
 
 
 def _note(turn: Turn, fact: Said | ToolUsed | TokensUsed) -> None:
