@@ -227,8 +227,8 @@ class Observer:
             self._ready_since = None
             if self.verdict.status == PROCESSING:
                 self._submitted = False
-                if self.turns.current is not None:
-                    self.turns.current.busy = True
+            if self.turns.current is not None:
+                self.turns.current.busy = True
         if self.verdict.status != before.status:
             self._on_status(self.verdict)
 
