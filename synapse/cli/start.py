@@ -86,19 +86,16 @@ def _become_daemon(profile: Profile, options: Options, pipe: int) -> int:
         os.dup2(null, fd)
     os.close(null)
 
-    told = False
-
     def report(message: dict[str, object]) -> None:
-        """The first word is what the starter waits for. After it the descriptor is another's."""
-        nonlocal told
-        if told:
-            return
-        told = True
-        try:
-            os.write(pipe, json.dumps(message).encode() + b"\n")
-            os.close(pipe)
-        except OSError:
-            pass
+        """The first word is what the starter waits for; it does not hear the rest."""
+        nonlocal pipe
+        if pipe >= 0:
+            written, pipe = pipe, -1  # its number may be somebody else's from now on
+            try:
+                os.write(written, json.dumps(message).encode() + b"\n")
+            except OSError:
+                pass  # the starter is gone
+            os.close(written)
 
     try:
         return run(profile, options, None, report)

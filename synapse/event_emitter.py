@@ -1,0 +1,158 @@
+"""What happens to a task, told to everybody who listens, in order and at once.
+
+Nothing is kept while nobody listens: the store has it. Listeners share one list of events, each at its own
+place in it, so that a slow one costs no more than its place, and never the agent's time. One that has fallen
+behind further than `keep` events is told so, and begins anew from a snapshot.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import uuid
+from collections.abc import AsyncGenerator
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+KEEPALIVE = 30.0  # seconds of silence after which a listener is given an empty event
+KEEP = 10_000  # events that wait for the slowest listener
+END_STATES = frozenset(("completed", "failed", "canceled", "rejected"))
+
+
+@dataclass
+class SSEEvent:
+    """A server-sent event. One with no type is a sign of life."""
+
+    event_type: str  # status | artifact | error
+    data: dict[str, Any]
+    id: str = field(default_factory=lambda: str(uuid.uuid4()))
+    retry: int | None = None
+
+    def to_sse_format(self) -> str:
+        lines = []
+        if self.id:
+            lines.append(f"id: {self.id}")
+        if self.event_type:
+            lines.append(f"event: {self.event_type}")
+        if self.retry:
+            lines.append(f"retry: {self.retry}")
+        lines.append(f"data: {json.dumps(self.data, ensure_ascii=False)}")
+        return "\n".join(lines) + "\n\n"
+
+    @property
+    def number(self) -> int:
+        """Its place in the task's sequence; 0 for what has none."""
+        return int(self.id) if self.id.isdecimal() else 0
+
+
+class Lagged(Exception):
+    """The listener has fallen too far behind: what it has missed is in the store."""
+
+
+class _Listener:
+    def __init__(self, at: int) -> None:
+        self.at = at  # the index of the next event, counted from the first one ever
+        self.news = asyncio.Event()
+
+
+class TaskEventEmitter:
+    """The events of one task."""
+
+    def __init__(self, task_id: str, keep: int = KEEP) -> None:
+        self.task_id = task_id
+        self._keep = keep
+        self._events: list[SSEEvent] = []
+        self._first = 0  # the index of the first event that is still kept
+        self._listeners: set[_Listener] = set()
+        self._closed = False
+
+    @property
+    def listeners(self) -> int:
+        return len(self._listeners)
+
+    def subscribe(self, keepalive: float = KEEPALIVE) -> AsyncGenerator[SSEEvent, None]:
+        """Every event from this call on, until the task ends."""
+        listener = _Listener(self._first + len(self._events))
+        self._listeners.add(listener)
+        return self._listen(listener, keepalive)
+
+    async def _listen(self, listener: _Listener, keepalive: float) -> AsyncGenerator[SSEEvent, None]:
+        try:
+            while True:
+                while listener.at < self._first + len(self._events):
+                    if listener.at < self._first:
+                        raise Lagged
+                    event = self._events[listener.at - self._first]
+                    listener.at += 1
+                    yield event
+                self._trim()
+                if self._closed:
+                    return
+                listener.news.clear()
+                try:
+                    async with asyncio.timeout(keepalive):
+                        await listener.news.wait()
+                except TimeoutError:
+                    yield SSEEvent("", {}, "")
+        finally:
+            self._listeners.discard(listener)
+            self._trim()
+
+    def emit(self, event: SSEEvent) -> None:
+        """Tell everybody; after an end state there is nothing more to tell."""
+        if self._listeners:
+            self._events.append(event)
+            if len(self._events) > 2 * self._keep:
+                self._drop(len(self._events) - self._keep)
+        else:
+            self._first += 1
+        if event.event_type == "status" and event.data.get("state") in END_STATES:
+            self._closed = True
+        for listener in self._listeners:
+            listener.news.set()
+
+    async def emit_status(self, state: str, error: dict[str, Any] | None = None) -> None:
+        data: dict[str, Any] = {"taskId": self.task_id, "state": state, "timestamp": timestamp()}
+        if error:
+            data["error"] = error
+        self.emit(SSEEvent("status", data))
+
+    async def emit_artifact(self, text: str, artifact_name: str = "output", append: bool = True) -> None:
+        artifact = {"type": "text", "name": artifact_name, "parts": [{"type": "text", "text": text}]}
+        self.emit(SSEEvent("artifact", {"taskId": self.task_id, "artifact": artifact, "append": append}))
+
+    def _trim(self) -> None:
+        slowest = min((listener.at for listener in self._listeners), default=self._first + len(self._events))
+        if slowest - self._first > 256 or not self._listeners:
+            self._drop(slowest - self._first)
+
+    def _drop(self, count: int) -> None:
+        if count > 0:
+            del self._events[:count]
+            self._first += count
+
+
+class EventEmitterRegistry:
+    """The emitters of the tasks that are under way."""
+
+    def __init__(self) -> None:
+        self._emitters: dict[str, TaskEventEmitter] = {}
+
+    def get_or_create(self, task_id: str) -> TaskEventEmitter:
+        emitter = self._emitters.get(task_id)
+        if emitter is None:
+            emitter = self._emitters[task_id] = TaskEventEmitter(task_id)
+        return emitter
+
+    def get(self, task_id: str) -> TaskEventEmitter | None:
+        return self._emitters.get(task_id)
+
+    def remove(self, task_id: str) -> None:
+        """Forget it; who listens hears the end of it."""
+        self._emitters.pop(task_id, None)
+
+
+def timestamp(at: float | None = None) -> str:
+    moment = datetime.now(UTC) if at is None else datetime.fromtimestamp(at, UTC)
+    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -1,0 +1,187 @@
+"""One task: a message for the agent, what becomes of it, and what can be wrong with it. Plain data.
+
+Messages and parts are kept in one neutral form, whatever dialect they came in:
+`{"role": "user", "parts": [{"type": "text", "text": …}, {"type": "data", "data": …},
+{"type": "file", "name": …, "mime_type": …, "bytes": <base64> | "uri": …}], "message_id": …, "metadata": …}`.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from typing import Any
+
+from synapse.event_emitter import END_STATES, timestamp
+
+SUBMITTED, WORKING, INPUT_REQUIRED = "submitted", "working", "input_required"
+COMPLETED, FAILED, CANCELED, REJECTED = "completed", "failed", "canceled", "rejected"
+STATES = (SUBMITTED, WORKING, INPUT_REQUIRED, COMPLETED, FAILED, CANCELED, REJECTED)
+REPLY = "reply"  # the id of the artifact that holds what the agent said
+
+Json = dict[str, Any]
+
+
+class TaskError(Exception):
+    """Why a request is refused: one sentence. `code` names the kind for programs."""
+
+    code = "REFUSED"
+
+
+class TaskNotFound(TaskError):
+    code = "TASK_NOT_FOUND"
+
+
+class WrongState(TaskError):
+    code = "WRONG_STATE"
+
+
+class NotCancelable(WrongState):
+    code = "NOT_CANCELABLE"
+
+
+class BadMessage(TaskError):
+    code = "BAD_MESSAGE"
+
+
+class TooLarge(BadMessage):
+    code = "MESSAGE_TOO_LARGE"
+
+
+class QueueFull(TaskError):
+    code = "QUEUE_FULL"
+
+
+class NotAllowed(TaskError):
+    code = "NOT_ALLOWED"
+
+
+class StoreFailed(TaskError):
+    code = "STORE_FAILED"
+
+
+@dataclass
+class Task:
+    id: str
+    context_id: str
+    message: Json
+    run: str = ""
+    state: str = SUBMITTED
+    priority: int = 1
+    arrival: int = 0
+    sender: Json | None = None  # {"id": …, "name": …}: who asks, where that is known
+    created_at: float = 0.0
+    updated_at: float = 0.0
+    artifacts: list[Json] = field(default_factory=list)
+    history: list[Json] = field(default_factory=list)  # the messages after the first, of both sides
+    pending: list[Json] = field(default_factory=list)  # messages that the agent has not been given
+    prompt: Json | None = None
+    error: Json | None = None
+    note: str = ""  # what a human should know of its state: why it waits, why it was canceled
+    metadata: Json = field(default_factory=dict)
+    receipts: list[Json] = field(default_factory=list)
+    sequence: int = 0  # of its last event
+    request_id: str | None = None  # the same one twice is the same task
+    cancel_wanted: bool = False
+
+    @property
+    def ended(self) -> bool:
+        return self.state in END_STATES
+
+    @property
+    def short_id(self) -> str:
+        """What the agent is told: enough to tell the tasks of one agent apart."""
+        return self.id[:8]
+
+    @property
+    def sender_id(self) -> str:
+        sender = self.sender or {}
+        return str(sender.get("name") or sender.get("id") or "user")
+
+    @property
+    def reply(self) -> str:
+        """The text that the agent has answered, so far."""
+        return "".join(
+            str(part.get("text", ""))
+            for artifact in self.artifacts
+            if artifact.get("artifact_id") == REPLY
+            for part in artifact["parts"]
+        )
+
+    def take_artifact(self, artifact: Json, append: bool) -> None:
+        """Add one, or replace or continue the one of the same id. Text continues text."""
+        known = next((a for a in self.artifacts if a["artifact_id"] == artifact["artifact_id"]), None)
+        if known is None:
+            self.artifacts.append({**artifact, "parts": list(artifact["parts"])})
+        elif append:
+            known["parts"].extend(artifact["parts"])
+        else:
+            self.artifacts[self.artifacts.index(known)] = {**artifact, "parts": list(artifact["parts"])}
+
+    def to_dict(self) -> Json:
+        """The task as the specification's dialect has it."""
+        state = FAILED if self.state == REJECTED else self.state
+        found: Json = {
+            "id": self.id,
+            "context_id": self.context_id,
+            "status": state,
+            "state": state,
+            "message": self.message,
+            "artifacts": [artifact_to_dict(artifact) for artifact in self.artifacts],
+            "priority": self.priority,
+            "created_at": timestamp(self.created_at),
+            "updated_at": timestamp(self.updated_at),
+        }
+        more = {
+            "prompt": self.prompt,
+            "error": self.error,
+            "sender": self.sender,
+            "note": self.note,
+            "metadata": self.metadata,
+            "receipts": self.receipts,
+        }
+        return found | {key: value for key, value in more.items() if value}
+
+
+def artifact_to_dict(artifact: Json) -> Json:
+    parts = joined(artifact["parts"])
+    found = {"type": artifact.get("type", "text"), "name": artifact.get("name", "output"), "parts": parts}
+    if len(parts) == 1 and parts[0].get("type") == "text":
+        found["data"] = parts[0]["text"]
+    if artifact.get("metadata"):
+        found["metadata"] = artifact["metadata"]
+    return found
+
+
+def joined(parts: list[Json]) -> list[Json]:
+    """The parts with pieces of one streamed text put together."""
+    out: list[Json] = []
+    texts: list[str] = []
+    for part in parts:
+        if part.get("type") == "text" and set(part) == {"type", "text"}:
+            texts.append(part["text"])
+            continue
+        if texts:
+            out.append({"type": "text", "text": "".join(texts)})
+            texts = []
+        out.append(part)
+    if texts:
+        out.append({"type": "text", "text": "".join(texts)})
+    return out
+
+
+def text_message(text: str, role: str = "user", **more: Any) -> Json:
+    return {"role": role, "parts": [{"type": "text", "text": text}], **more}
+
+
+def message_text(message: Json) -> str:
+    """What a message says to somebody who reads text."""
+    pieces = []
+    for part in message.get("parts", ()):
+        if part.get("type") == "text":
+            pieces.append(part["text"])
+        elif part.get("type") == "data":
+            pieces.append("```json\n" + json.dumps(part["data"], ensure_ascii=False, indent=2) + "\n```")
+        elif part.get("type") == "file":
+            where = part.get("path") or part.get("uri") or "no content"
+            pieces.append(f"File {part.get('name') or 'attached'}: {where}")
+    return "\n\n".join(pieces)

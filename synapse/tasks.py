@@ -1,0 +1,352 @@
+"""The task engine: takes tasks in, keeps them in order, tells what becomes of them.
+
+Knows nothing of terminals or HTTP. A courier carries tasks to the agent one at a time; it asks for the next
+one, and says what happens. Everything is said once: stored, then told to whoever listens.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable, Iterable
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from synapse.event_emitter import KEEPALIVE, EventEmitterRegistry, Lagged, SSEEvent
+from synapse.task import (
+    CANCELED,
+    COMPLETED,
+    FAILED,
+    INPUT_REQUIRED,
+    REPLY,
+    WORKING,
+    BadMessage,
+    Json,
+    NotCancelable,
+    QueueFull,
+    StoreFailed,
+    Task,
+    TaskNotFound,
+    TooLarge,
+    WrongState,
+    message_text,
+)
+from synapse.task_store import TaskStore
+
+PRIORITIES = range(1, 6)
+URGENT = 5
+PART_TYPES = ("text", "data", "file")
+
+
+@dataclass(frozen=True)
+class Limits:
+    queue: int = 100  # tasks that wait
+    message: int = 1_000_000  # bytes of text
+    history: int = 10_000  # ended tasks that are kept
+
+
+class Courier(Protocol):
+    """Who carries tasks to the agent."""
+
+    def wake(self) -> None:
+        """Something has changed: the queue, or what is wanted of the running task."""
+
+    async def answer(self, task: Task, text: str, by: Json | None) -> None:
+        """Give the agent's open prompt its answer. Raises a TaskError when that cannot be."""
+
+
+class TaskEngine:
+    def __init__(self, store: TaskStore, limits: Limits = Limits(), refusing: str = "") -> None:  # noqa: B008
+        self.store = store
+        self.refusing = refusing  # why no task can be taken
+        self.limits = limits
+        self.emitters = EventEmitterRegistry()
+        self.courier: Courier | None = None
+        self.running: Task | None = None  # the one that the agent is working on
+        self._waiting: list[Task] = []
+        self._ended: list[Callable[[Task], None]] = []
+        store.on_event(self._tell)
+
+    def on_end(self, callback: Callable[[Task], None]) -> None:
+        self._ended.append(callback)
+
+    # --- for those who ask --------------------------------------------------------------------------------
+
+    def submit(
+        self,
+        message: Json,
+        *,
+        sender: Json | None = None,
+        priority: int = 1,
+        context_id: str | None = None,
+        metadata: Json | None = None,
+        request_id: str | None = None,
+    ) -> Task:
+        """Take a task in: stored and in the queue when this returns."""
+        if request_id and (known := self.store.find_request(request_id)):
+            return known
+        if self.refusing:
+            raise StoreFailed(f"no task can be stored: {self.refusing}.")
+        self._check(message)
+        if priority not in PRIORITIES:
+            raise BadMessage(f"priority is {priority}: it goes from 1 to 5, and 5 interrupts.")
+        if len(self._waiting) >= self.limits.queue:
+            raise QueueFull(f"{len(self._waiting)} tasks wait already: send again when some are done.")
+        task = self.store.create(
+            message,
+            context_id=context_id,
+            priority=priority,
+            sender=sender,
+            metadata=metadata,
+            request_id=request_id,
+        )
+        task.pending.append(message)
+        self.store.add_receipt(task, "queued", ahead=self._ahead_of(task))
+        self._enqueue(task)
+        return task
+
+    async def follow_up(
+        self, task_id: str, message: Json, *, sender: Json | None = None, context_id: str | None = None
+    ) -> Task:
+        """A message to a task: the answer to what it asks, or more to do."""
+        task = self.store.get(task_id)
+        if context_id is not None and context_id != task.context_id:
+            raise BadMessage(f"task {task.id} belongs to another context, {task.context_id}.")
+        if task.ended:
+            raise WrongState(f"task {task.id} is {task.state}: send a new one.")
+        self._check(message)
+        if task.state == INPUT_REQUIRED and task is self.running:
+            await self._courier().answer(task, message_text(message), sender)
+            return task
+        task.pending.append(message)
+        task.history.append(message)
+        if task.state == INPUT_REQUIRED:
+            self.store.update_status(task.id, WORKING)
+        else:
+            self.store.save(task)
+        self._enqueue(task)
+        return task
+
+    async def answer(self, task_id: str, text: str, by: Json | None = None) -> Task:
+        """The answer to what the task asks."""
+        task = self.store.get(task_id)
+        if task.state != INPUT_REQUIRED:
+            raise WrongState(f"task {task.id} is {task.state}: it does not wait for input.")
+        if task is not self.running:
+            return await self.follow_up(task_id, {"role": "user", "parts": [{"type": "text", "text": text}]})
+        await self._courier().answer(task, text, by)
+        return task
+
+    async def cancel(self, task_id: str, patience: float = 10.0) -> Task:
+        """Out of the queue, or interrupted. The task as it is after that, which may be: still at it."""
+        task = self.store.get(task_id)
+        if task.ended:
+            raise NotCancelable(f"task {task.id} is {task.state} already.")
+        if task is not self.running:
+            self._forget(task)
+            return self.store.update_status(task.id, CANCELED, note="canceled before the agent was given it")
+        task.cancel_wanted = True
+        self.store.save(task)
+        self._courier().wake()
+        return await self.wait(task.id, until=lambda t: t.ended, timeout=patience)
+
+    async def wait(
+        self, task_id: str, until: Callable[[Task], bool] | None = None, timeout: float | None = None
+    ) -> Task:
+        """The task once it has ended or asks something, or `until` holds; as it is, when time is up."""
+        task = self.store.get(task_id)
+        arrived = until or (lambda t: t.ended or t.state == INPUT_REQUIRED)
+        if arrived(task) or task.ended:
+            return task
+        events = self.emitters.get_or_create(task.id).subscribe()
+        try:
+            async with asyncio.timeout(timeout):
+                async for _ in events:
+                    if arrived(task):
+                        break
+        except (TimeoutError, Lagged):
+            pass
+        finally:
+            await events.aclose()
+        return task
+
+    def subscribe(
+        self, task_id: str, keepalive: float = KEEPALIVE
+    ) -> tuple[Task, AsyncGenerator[SSEEvent, None] | None]:
+        """The task as it is now, and every event from now on; None if there will be none."""
+        task = self.store.get(task_id)
+        if task.ended:
+            return task, None
+        return task, self.emitters.get_or_create(task.id).subscribe(keepalive)
+
+    def find(self, task_id: str) -> Task:
+        """By id, or by the short id that the agent was given."""
+        try:
+            return self.store.get(task_id)
+        except TaskNotFound:
+            found = [t for t in self.store.live() if len(task_id) >= 6 and t.id.startswith(task_id)]
+            if len(found) != 1:
+                raise
+            return found[0]
+
+    @property
+    def waiting(self) -> list[Task]:
+        """In the order in which the agent will be given them."""
+        return sorted(self._waiting, key=lambda task: (-task.priority, task.arrival))
+
+    # --- for the courier ----------------------------------------------------------------------------------
+
+    def first(self) -> Task | None:
+        """The task that is next."""
+        return min(self._waiting, key=lambda task: (-task.priority, task.arrival), default=None)
+
+    def start(self, task: Task) -> Json:
+        """The agent is given this task now: its next message."""
+        self._waiting.remove(task)
+        self.running = task
+        return task.pending[0]
+
+    def put_back(self, task: Task) -> None:
+        """It could not be given: it keeps its place."""
+        self.running = None
+        self._waiting.append(task)
+
+    def given(self, task: Task) -> None:
+        """The agent has the message: it must not be given again."""
+        if task.pending:
+            del task.pending[0]
+        self.store.update_status(task.id, WORKING)
+
+    def take_up(self) -> list[Task]:
+        """After a restart: the queue as it was, and the tasks that the agent may have been given."""
+        begun = []
+        for task in self.store.take_over():
+            if task.pending and not _was_typed(task):
+                self._waiting.append(task)
+            elif task.state == INPUT_REQUIRED and not task.prompt:
+                pass  # parked: it waits for a message
+            else:
+                begun.append(task)
+        return begun
+
+    def progress(self, task: Task, text: str, append: bool) -> None:
+        """What the agent has said so far: more of it, or all of it anew."""
+        self.store.add_artifact(task.id, reply_artifact(text, "partial"), append, last=False)
+
+    def asks(self, task: Task, prompt: Json) -> None:
+        self.store.set_input_required(task.id, prompt)
+
+    def finish(self, task: Task, reply: str, source: str | None, derived: Iterable[Json] = ()) -> None:
+        """The turn is over: exactly this was said. Then the task is, unless more was sent to it."""
+        task.history.append({"role": "agent", "parts": [{"type": "text", "text": reply}]})
+        if task.pending and not task.cancel_wanted:
+            self.running = None
+            self.store.add_artifact(task.id, reply_artifact(reply, source or "screen"))
+            self._enqueue(task)
+            return
+        self.store.add_artifact(task.id, reply_artifact(reply, source or "screen"))
+        for artifact in derived:
+            self.store.add_artifact(task.id, artifact)
+        self._end(task, COMPLETED)
+
+    def park(self, task: Task, prompt: Json | None = None) -> None:
+        """It asks something, but holds nothing: the next message to it is its answer."""
+        self._release(task)
+        self.store.update_status(task.id, INPUT_REQUIRED, prompt=prompt)
+
+    def fail(self, task: Task, error: Json) -> None:
+        self._end(task, FAILED, error=error)
+
+    def canceled(self, task: Task, why: str) -> None:
+        self._end(task, CANCELED, note=why)
+
+    def fail_all(self, error: Json) -> None:
+        """The agent is gone."""
+        self._waiting.clear()
+        for task in self.store.live():
+            self.fail(task, error)
+
+    # --- within -------------------------------------------------------------------------------------------
+
+    def _end(self, task: Task, state: str, error: Json | None = None, note: str = "") -> None:
+        self._forget(task)
+        self._release(task)
+        self.store.update_status(task.id, state, error=error, note=note)
+
+    def _release(self, task: Task) -> None:
+        if self.running is task:
+            self.running = None
+        if self.courier is not None:
+            self.courier.wake()
+
+    def _forget(self, task: Task) -> None:
+        if task in self._waiting:
+            self._waiting.remove(task)
+
+    def _enqueue(self, task: Task) -> None:
+        if task not in self._waiting and task is not self.running:
+            self._waiting.append(task)
+        if self.courier is not None:
+            self.courier.wake()
+
+    def _ahead_of(self, task: Task) -> int:
+        return sum(1 for other in self._waiting if other.priority >= task.priority)
+
+    def _courier(self) -> Courier:
+        assert self.courier is not None
+        return self.courier
+
+    def _check(self, message: Json) -> None:
+        parts = message.get("parts")
+        if not isinstance(parts, list) or not parts:
+            raise BadMessage("the message has no parts: send at least one of text.")
+        for part in parts:
+            if not isinstance(part, dict) or part.get("type") not in PART_TYPES:
+                kind = part.get("type") if isinstance(part, dict) else part
+                raise BadMessage(f"a part of type {kind!r} is not known here: use text, data or file.")
+        size = _size(parts)
+        if size > self.limits.message:
+            raise TooLarge(
+                f"the message has {size} bytes, more than the {self.limits.message} that are taken."
+            )
+        if not message_text(message).strip():
+            raise BadMessage("the message is empty: say something.")
+
+    def _tell(self, task: Task, event: SSEEvent) -> None:
+        emitter = self.emitters.get(task.id)
+        if emitter is not None:
+            emitter.emit(event)
+            if task.ended:
+                self.emitters.remove(task.id)
+        if task.ended:
+            for callback in self._ended:
+                callback(task)
+
+
+def reply_artifact(text: str, source: str) -> Json:
+    return {
+        "artifact_id": REPLY,
+        "type": "text",
+        "name": "output",
+        "parts": [{"type": "text", "text": text}],
+        "metadata": {"source": source},
+    }
+
+
+def derived_artifact(piece: Json, number: int) -> Json:
+    """A piece of the reply, made from it: whoever reads the text has it already."""
+    metadata: dict[str, Any] = {**piece.get("metadata", {}), "derived": True}
+    return {**piece, "artifact_id": f"{REPLY}-{number}", "metadata": metadata}
+
+
+def _was_typed(task: Task) -> bool:
+    """Whether its next message may have reached the agent's terminal."""
+    steps = [receipt["step"] for receipt in task.receipts]
+    return bool(steps) and steps[-1] in ("typing", "submitted")
+
+
+def _size(parts: list[Json]) -> int:
+    total = 0
+    for part in parts:
+        for value in part.values():
+            total += len(value.encode()) if isinstance(value, str) else len(repr(value))
+    return total
