@@ -19,9 +19,11 @@ from synapse import paths, processes
 from synapse.agents import open_channel
 from synapse.agents.base import Surroundings
 from synapse.agents.events import EventReceiver
+from synapse.config import Settings, unpack_settings
 from synapse.controller import TerminalController
 from synapse.delivery import Delivery
-from synapse.doors import LoopbackOnly
+from synapse.doors import Bodies, Doors, names_for
+from synapse.doors.connections import at_most
 from synapse.output_log import OutputLog
 from synapse.profiles import unpack_profile
 from synapse.registry import AgentRegistry, Entry
@@ -86,6 +88,8 @@ class Host:
         self._look_timer: asyncio.TimerHandle | None = None
         self._controller: TerminalController | None = None
         self._entry: Entry = {}
+        self._settings: Settings
+        self._token: str | None = None
         self._registry = AgentRegistry()
         self._engine: TaskEngine | None = None
         self._folder = ""
@@ -117,9 +121,11 @@ class Host:
 
     def _open_doors(self) -> list[Door]:
         assert self._controller is not None and self._engine is not None
-        port = int(str(self._entry["port"]))
+        limits, ip = self._settings.limits, self._tcp.getsockname()[0]
+        names = names_for(ip, str(self._entry["endpoint"]), self._settings.allowed_hosts)
+        app = Bodies(public_app(self._controller, self._engine, self._entry), limits.body)
         return [
-            Door(LoopbackOnly(public_app(self._controller, self._engine, self._entry), port), self._tcp),
+            Door(Doors(app, names, self._token, limits.rate), self._tcp, at_most(limits.connections)),
             Door(private_app(self._controller, self._engine, self._entry), self._control),
         ]
 
@@ -189,6 +195,7 @@ class Host:
         entry, console = hello["entry"], hello["console"]
         assert isinstance(entry, dict) and (console is None or isinstance(console, dict))
         self._entry, self._console = entry, console
+        self._settings, self._token = unpack_settings(hello["settings"]), hello["token"]
         _log_to(paths.log_file(str(entry["name"])))
         child = int(str(hello["child"]))
         self._child = (child, processes.start_time(child))
