@@ -27,6 +27,7 @@ POLL_AT_LEAST = 1.0  # seconds between two looks at the transcript during a turn
 ECHO = 0.5  # seconds after a key in which output is its echo
 TURN_SETTLE_UNFINISHED = 2.0  # the same for one whose channel expects more: the human has refused a tool
 TURN_SETTLE_UNSEEN = 1.0  # the same for one that was never seen to be busy: it may not have begun
+TURN_SETTLE_UNTOLD = 10.0  # the same where the CLI will tell, once it has written its first line
 TURN_SETTLE = 0.15  # seconds of READY before a turn that nobody has ended is over: its transcript lags
 
 
@@ -241,7 +242,8 @@ class Observer:
             return  # only Enter was seen: it has not even been echoed
         was_busy = turn.busy or self._ready_since > turn.started_at
         settled_at = max(self._ready_since, self._last_output, turn.started_at)
-        settle = TURN_SETTLE if was_busy else TURN_SETTLE_UNSEEN
+        unseen = TURN_SETTLE_UNSEEN if self._channel.name in ("none", "events") else TURN_SETTLE_UNTOLD
+        settle = TURN_SETTLE if was_busy else unseen
         if self._channels:
             self._take(self._channel.poll(), now)
             settle = TURN_SETTLE_UNFINISHED if self._channel.unfinished() else settle
