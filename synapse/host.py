@@ -33,6 +33,7 @@ logger = logging.getLogger(__name__)
 LOOK_SOON = 0.02  # seconds after output, a key or an event
 LAST_SECONDS = 5.0  # seconds at the most that the host outlives its relay
 LOOK_EVERY = 1.0  # seconds between two looks at the contents for the output log
+LOOKS_BETWEEN = 20  # at the most, for a burst: some 50,000 lines, which is what the log's file holds
 
 
 class _Wire(asyncio.Protocol):
@@ -77,6 +78,7 @@ class Host:
         self._console: dict[str, object] | None = None
         self._status_timer: asyncio.TimerHandle | None = None
         self._look_timer: asyncio.TimerHandle | None = None
+        self._looks_left = LOOKS_BETWEEN
         self._controller: TerminalController | None = None
         self._entry: Entry = {}
         self._registry = AgentRegistry()
@@ -138,7 +140,7 @@ class Host:
         if kind == wire.OUTPUT:
             controller.feed(payload)
             self._watch_status()
-            self._look_later()
+            self._log_output(payload)
         elif kind == wire.KEYS:
             controller.key_typed(payload == b"\1")
             self._watch_status()
@@ -202,26 +204,41 @@ class Host:
         except OSError as error:
             logger.warning("cannot publish the status: %s", error)
 
-    def _look_later(self, seconds: float = LOOK_EVERY) -> None:
-        if self._look_timer is None:
-            self._look_timer = self._loop.call_later(seconds, self._look)
-
-    def _look(self) -> None:
-        self._look_timer = None
+    def _log_output(self, data: bytes) -> None:
         assert self._controller is not None
-        started = time.perf_counter()
         screen = self._controller.screen
         if screen.alternate_screen:
             return  # nothing of it settles
+        self._output_log.feed(data, screen.size[0])
+        if self._output_log.is_filling and self._looks_left:
+            self._looks_left -= 1
+            self._look()
+        self._look_later()
+
+    def _look_later(self, seconds: float = LOOK_EVERY) -> None:
+        if self._look_timer is None:
+            self._look_timer = self._loop.call_later(seconds, self._look_in_time)
+
+    def _look_in_time(self) -> None:
+        self._look_timer = None
+        self._looks_left = LOOKS_BETWEEN
+        started = time.perf_counter()
+        if self._look():
+            self._look_later(max(LOOK_EVERY, 50 * (time.perf_counter() - started)))
+
+    def _look(self) -> bool:
+        """Whether another look is worth it."""
+        assert self._controller is not None
+        screen = self._controller.screen
+        if screen.alternate_screen:
+            return False
         lines = screen.contents().split("\n")
         below = max(len(screen.text().split("\n")) - screen.cursor[1], 0)
         try:
-            again = self._output_log.look(lines, len(lines) - below)
+            return self._output_log.look(lines, len(lines) - below)
         except OSError as error:
             logger.warning("cannot write the output log: %s", error)
-            return
-        if again:
-            self._look_later(max(LOOK_EVERY, 50 * (time.perf_counter() - started)))
+            return False
 
     # --- the end ------------------------------------------------------------------------------------------
 
