@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import Home
+from tests.conftest import Home, wait
 
 SCRIPTS = Path(__file__).parent.parent / "scripts"
 
@@ -52,3 +52,39 @@ def test_the_scripts_lead_to_the_commands(home: Home) -> None:
         )
         assert "Traceback" not in done.stderr
         assert (done.stdout + done.stderr).startswith("synapse")
+
+
+def test_a_foreign_synapse_in_pythonpath_is_the_agents_affair(home: Home) -> None:
+    """Every process of ours imports this Synapse, and the agent gets the user's PYTHONPATH as it is."""
+    foreign = home.path / "lib" / "synapse"
+    foreign.mkdir(parents=True)
+    (foreign / "__init__.py").write_text("raise RuntimeError('the wrong synapse')")
+    more = {"PYTHONPATH": f"lib:{foreign.parent}"}
+
+    def synapse(*words: str) -> str:
+        done = subprocess.run(
+            [sys.executable, SCRIPTS / "synapse", *words],
+            env={**home.env, **more},
+            cwd=home.path,
+            capture_output=True,
+            text=True,
+        )
+        assert (done.returncode, done.stderr) == (0, ""), words
+        return done.stdout
+
+    assert "started dummy" in synapse("start", "dummy")
+    synapse("keys", "dummy", "env PYTHONPATH", "Enter")
+    wait(lambda: more["PYTHONPATH"] in synapse("screen", "dummy"), "the agent's own PYTHONPATH")
+    assert "stopped" in synapse("stop", "dummy")
+    assert "Traceback" not in home.log("dummy")
+
+
+def test_a_synapse_that_is_itself_in_pythonpath_is_found(home: Home) -> None:
+    root = str(SCRIPTS.parent)
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", "from synapse import paths; print(paths.our_python())"],
+        env={**home.env, "PYTHONPATH": f"/nowhere:{root}"},
+        capture_output=True,
+        text=True,
+    )
+    assert "-E" not in done.stdout and "-P" in done.stdout
