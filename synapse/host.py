@@ -44,10 +44,12 @@ class _Wire(asyncio.Protocol):
         self,
         on_open: Callable[[asyncio.WriteTransport], None],
         on_data: Callable[[bytes], None],
+        on_eof: Callable[[], None],
         on_end: Callable[[], None],
     ) -> None:
         self._on_open = on_open
         self._on_data = on_data
+        self._on_eof = on_eof
         self._on_end = on_end
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -55,6 +57,9 @@ class _Wire(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         self._on_data(data)
+
+    def eof_received(self) -> None:
+        self._on_eof()
 
     def connection_lost(self, _: Exception | None) -> None:
         self._on_end()
@@ -86,7 +91,7 @@ class Host:
 
     async def run(self) -> None:
         await self._loop.create_unix_connection(
-            lambda: _Wire(self._on_open, self._on_data, self._on_end), sock=self._link
+            lambda: _Wire(self._on_open, self._on_data, self._restore_terminal, self._on_end), sock=self._link
         )
         await self._met.wait()
         if self._controller is None:
@@ -97,6 +102,7 @@ class Host:
             await door.is_open(serve)
         receiver = await EventReceiver(self._events, self._on_event).serve()  # it closes when let go of
         self._send(wire.pack(wire.READY))
+        undo_modes(self._controller.screen)  # 25 ms the first time, which `_restore_terminal` does not have
         await self._ended.wait()
         self._finish()
         receiver.close()
@@ -127,6 +133,7 @@ class Host:
             self._on_frame(kind, payload)
 
     def _on_end(self) -> None:
+        self._restore_terminal()
         self._ended.set()
         self._met.set()
         self._loop.call_later(LAST_SECONDS, os._exit, 1)  # whatever holds it: no relay, no host
@@ -252,12 +259,15 @@ class Host:
             logger.warning("cannot write the output log: %s", error)
         logger.info("host of %s ends", self._entry["name"])
 
+    def _restore_terminal(self) -> None:
+        """If the relay was killed: before anything else, because the shell will soon write its prompt."""
+        console, self._console = self._console, None
+        if console is not None and self._controller is not None and self._controller.running:
+            restore_terminal(console, undo_modes(self._controller.screen))
+
     def _clean_up_after_the_relay(self) -> None:
         """The relay was killed: do what it can no longer do."""
         logger.warning("the relay is gone without a word; cleaning up")
-        if self._console is not None:
-            assert self._controller is not None
-            restore_terminal(self._console, undo_modes(self._controller.screen))
         child, start = self._child
         if processes.start_time(child) in ("", start):  # gone, or still the same process
             processes.end_session(child)
