@@ -5,12 +5,13 @@ import json
 import logging
 import logging.handlers
 import os
+import select
 import signal
 import socket
 import sys
 import time
 from collections.abc import Callable, Mapping
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import uvloop
 
@@ -25,13 +26,15 @@ from synapse.profiles import unpack_profile
 from synapse.registry import AgentRegistry, Entry
 from synapse.relay import wire
 from synapse.relay.console import restore_terminal
-from synapse.server import Door, private_app, public_app
 from synapse.terminal.screen import undo_modes
+
+if TYPE_CHECKING:
+    from synapse.server import Door
 
 logger = logging.getLogger(__name__)
 
 LOOK_SOON = 0.02  # seconds after output, a key or an event
-LAST_SECONDS = 5.0  # seconds at the most that the host outlives its relay
+LAST_SECONDS = 5  # seconds at the most that the host outlives its relay
 LOOK_EVERY = 1.0  # seconds between two looks at the contents for the output log
 LOOKS_BETWEEN = 20  # at the most, for a burst: some 50,000 lines, which is what the log's file holds
 
@@ -44,12 +47,10 @@ class _Wire(asyncio.Protocol):
         self,
         on_open: Callable[[asyncio.WriteTransport], None],
         on_data: Callable[[bytes], None],
-        on_eof: Callable[[], None],
         on_end: Callable[[], None],
     ) -> None:
         self._on_open = on_open
         self._on_data = on_data
-        self._on_eof = on_eof
         self._on_end = on_end
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -59,7 +60,7 @@ class _Wire(asyncio.Protocol):
         self._on_data(data)
 
     def eof_received(self) -> None:
-        self._on_eof()
+        self._on_end()  # a step before `connection_lost`, which comes alone after an error
 
     def connection_lost(self, _: Exception | None) -> None:
         self._on_end()
@@ -91,11 +92,15 @@ class Host:
 
     async def run(self) -> None:
         await self._loop.create_unix_connection(
-            lambda: _Wire(self._on_open, self._on_data, self._restore_terminal, self._on_end), sock=self._link
+            lambda: _Wire(self._on_open, self._on_data, self._on_end), sock=self._link
         )
         await self._met.wait()
         if self._controller is None:
             return  # the relay ended before it said a word
+        if self._relay_is_gone():  # the agent ended at once: nobody will knock
+            await self._ended.wait()
+            self._finish()
+            return
         doors = self._open_doors()
         serving = [asyncio.ensure_future(door.open()) for door in doors]
         for door, serve in zip(doors, serving, strict=True):
@@ -110,7 +115,15 @@ class Host:
             door.close()
         await asyncio.wait(serving, timeout=1.5)
 
-    def _open_doors(self) -> list[Door]:
+    def _relay_is_gone(self) -> bool:
+        """Whether its end of the wire is closed, read to the end or not."""
+        poll = select.poll()
+        poll.register(self._link, 0)
+        return bool(poll.poll(0))
+
+    def _open_doors(self) -> "list[Door]":
+        from synapse.server import Door, private_app, public_app  # most of what a host has to load
+
         assert self._controller is not None
         port = int(str(self._entry["port"]))
         return [
@@ -133,10 +146,12 @@ class Host:
             self._on_frame(kind, payload)
 
     def _on_end(self) -> None:
+        if self._ended.is_set():
+            return
+        signal.alarm(LAST_SECONDS)  # whatever holds it, the loop or a lock: no relay, no host
         self._restore_terminal()
         self._ended.set()
         self._met.set()
-        self._loop.call_later(LAST_SECONDS, os._exit, 1)  # whatever holds it: no relay, no host
 
     def _on_frame(self, kind: int, payload: bytes) -> None:
         if kind == wire.HELLO:
@@ -261,9 +276,8 @@ class Host:
 
     def _restore_terminal(self) -> None:
         """If the relay was killed: before anything else, because the shell will soon write its prompt."""
-        console, self._console = self._console, None
-        if console is not None and self._controller is not None and self._controller.running:
-            restore_terminal(console, undo_modes(self._controller.screen))
+        if self._console is not None and self._controller is not None and self._controller.running:
+            restore_terminal(self._console, undo_modes(self._controller.screen))
 
     def _clean_up_after_the_relay(self) -> None:
         """The relay was killed: do what it can no longer do."""
@@ -296,6 +310,7 @@ def main() -> None:
     os.umask(0o077)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    signal.signal(signal.SIGALRM, signal.SIG_DFL)
     fds = [int(argument) for argument in sys.argv[1:5]]
     for fd in fds:
         os.set_inheritable(fd, False)
