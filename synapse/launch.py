@@ -295,7 +295,8 @@ def _make_relay(
             report({"ready": agent.entry})
 
     inherited = [sock.fileno() for sock in (agent.tcp, agent.control, agent.events)]
-    link = HostLink(inherited, hello, log, log.path)
+    command = [*paths.our_python(), "-m", "synapse.host"]
+    link = HostLink(command, inherited, hello, log, log.path)
     listener = socket.socket(fileno=agent.attach.detach())
     relay = Relay(pty, link, listener, console, settings.detach_keys, on_ready, log)
     return relay, link

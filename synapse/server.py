@@ -164,6 +164,7 @@ class Door(uvicorn.Server):
                 ws="none",
                 lifespan="off",
                 log_config=None,
+                log_level="warning",  # it would announce every door, coming and going
                 access_log=False,
                 server_header=False,
                 date_header=False,

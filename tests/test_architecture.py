@@ -19,6 +19,7 @@ ROOMS: dict[str, set[str]] = {
     "paths": {"digest"},
     "modes": set(),
     "keys": set(),
+    "cells": set(),
     "processes": set(),
     "schema": {"errors", "keys"},
     "yamlfile": {"errors", "paths"},
@@ -69,14 +70,14 @@ ROOMS: dict[str, set[str]] = {
         *("registry", "relay.console", "relay.wire", "server", "terminal"),
     },
     "cli": {
-        *("config", "control", "errors", "launch", "paths", "profiles", "registry"),
+        *("cells", "config", "control", "errors", "launch", "paths", "profiles", "registry"),
         *("relay.console", "schema", "terminal", "tokens"),
     },
     "testing": {"relay.pty", "terminal"},
-    "dummy_agent": set(),
+    "dummy_agent": {"cells"},
 }
 STDLIB_ROOMS = {
-    *("digest", "errors", "record", "paths", "modes", "keys", "processes", "schema", "yamlfile"),
+    *("cells", "digest", "errors", "record", "paths", "modes", "keys", "processes", "schema", "yamlfile"),
     *("profiles", "config", "registry", "relay", "launch", "control", "dummy_agent"),
     *("addresses", "tokens"),
 }
