@@ -153,6 +153,16 @@ class TestClaude:
         facts = channel.on_event(self.hook("Stop", agent_id="sub", last_assistant_message="sub"))
         assert only(facts, TurnEnded) == [] and states(facts) == [(PROCESSING,)]
 
+    def test_a_subagent_that_asks_is_a_question(self, tmp_path: Path) -> None:
+        channel = open_channel("claude", around(tmp_path))
+        assert states(channel.on_event(self.hook("PermissionRequest", agent_id="sub"))) == [(INPUT_REQUIRED,)]
+
+    def test_a_session_with_an_agent_of_its_own_is_no_subagent(self, tmp_path: Path) -> None:
+        channel = open_channel("claude", around(tmp_path))
+        facts = channel.on_event(self.hook("UserPromptSubmit", prompt="x", agent_type="reviewer"))
+        facts += channel.on_event(self.hook("Stop", agent_type="reviewer", last_assistant_message="y"))
+        assert only(facts, PromptAccepted)[0].text == "x" and only(facts, TurnEnded)[0].reply == "y"
+
     def test_notifications(self, tmp_path: Path) -> None:
         channel = open_channel("claude", around(tmp_path))
         for kind, status in (("permission_prompt", INPUT_REQUIRED), ("idle_prompt", READY)):

@@ -25,9 +25,12 @@ class ClaudeChannel(Channel):
     def on_event(self, event: Mapping[str, Any]) -> list[Fact]:
         self._hooks_seen += 1
         name = str(event.get("hook_event_name", ""))
-        if event.get("agent_id") or event.get("agent_type"):
-            # Inside a subagent: the turn goes on, whatever the subagent does.
-            return [StateSeen(HOOK, (PROCESSING,), f"hook {name} of a subagent")]
+        if event.get("agent_id"):  # `agent_type` alone is a session started with --agent
+            # Inside a subagent: the turn goes on, whatever it does, unless it asks.
+            asks = name == "PermissionRequest"
+            return [
+                StateSeen(HOOK, (INPUT_REQUIRED if asks else PROCESSING,), f"hook {name} of a subagent")
+            ]
         self._follow(event.get("transcript_path"), fresh=name == "SessionStart")
         facts = self.poll()
         if name == "UserPromptSubmit":
