@@ -8,8 +8,9 @@ import socket
 import subprocess
 import sys
 import threading
+from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 import pytest
 from hypothesis import given
@@ -21,9 +22,11 @@ from synapse.agents.facts import Fact, PromptAccepted, Said, StateSeen, TokensUs
 from synapse.agents.flags import HOOK_PROGRAM, channel_arguments
 from synapse.registry import INPUT_REQUIRED, PROCESSING, READY
 
+STARTED = 1_700_000_000.0  # 2023
 
-def around(path: Path, **env: str) -> Surroundings:
-    return Surroundings(str(path), {"HOME": str(path), **env}, started_at=0.0, child=os.getpid())
+
+def around(path: Path, child: int | None = None, **env: str) -> Surroundings:
+    return Surroundings(str(path), {"HOME": str(path), **env}, STARTED, child or os.getpid())
 
 
 def states(facts: list[Fact]) -> list[tuple[str, ...]]:
@@ -216,6 +219,28 @@ class TestClaude:
         assert only(facts, TurnEnded)[0].outcome == "interrupted"
 
 
+class Threads:
+    """Rollouts that an agent, this process, holds open."""
+
+    def __init__(self, folder: Path, held: ExitStack) -> None:
+        self._folder = folder
+        self._held = held
+        self._files: dict[str, TextIO] = {}
+
+    def write(self, thread: str, *events: dict[str, Any], source: object = "cli", began: str = "2036") -> str:
+        if thread not in self._files:
+            path = self._folder / f"rollout-{began}-11-15T10-00-00-{thread * 36}.jsonl"
+            self._files[thread] = self._held.enter_context(path.open("w"))
+            self._line(thread, "session_meta", {"source": source})
+        for event in events:
+            self._line(thread, "event_msg", event)
+        return thread * 36
+
+    def _line(self, thread: str, kind: str, payload: dict[str, Any]) -> None:
+        self._files[thread].write(json.dumps({"type": kind, "payload": payload}) + "\n")
+        self._files[thread].flush()
+
+
 class TestCodex:
     def rollout(self, tmp_path: Path) -> Path:
         folder = tmp_path / ".codex" / "sessions" / "2026" / "11" / "15"
@@ -262,6 +287,42 @@ class TestCodex:
         assert only(facts, ToolUsed)[0].name == "exec_command"
         notify = {"type": "agent-turn-complete", "thread-id": "other", "last-assistant-message": "title"}
         assert only(channel.on_event(notify), TurnEnded) == []
+
+    def test_another_thread_is_followed_and_a_subagents_is_not(self, tmp_path: Path) -> None:
+        """/new begins another file; Codex keeps the first one open, and a subagent has one of its own."""
+        with ExitStack() as held:
+            threads = Threads(self.rollout(tmp_path).parent, held)
+            threads.write("1", {"type": "user_message", "message": "one"})
+            channel = open_channel("codex", around(tmp_path, child=os.getsid(0)))
+            assert [p.text for p in only(channel.poll(), PromptAccepted)] == ["one"]
+            threads.write("2", {"type": "user_message", "message": "two"})
+            threads.write("3", {"type": "user_message", "message": "sub"}, source={"subagent": "review"})
+            assert [p.text for p in only(channel.poll(), PromptAccepted)] == ["two"]
+            threads.write("1", {"type": "user_message", "message": "back again"})
+            assert [p.text for p in only(channel.poll(), PromptAccepted)] == ["back again"]
+
+    def test_compacting_is_no_turn(self, tmp_path: Path) -> None:
+        ended = {"type": "task_complete", "last_agent_message": None}
+        with ExitStack() as held:
+            threads = Threads(self.rollout(tmp_path).parent, held)
+            threads.write("1", {"type": "task_started"}, ended)
+            channel = open_channel("codex", around(tmp_path, child=os.getsid(0)))
+            facts = channel.poll()
+            assert states(facts) == [(PROCESSING,), (READY,)] and only(facts, TurnEnded) == []
+            threads.write("1", {"type": "task_started"}, {"type": "user_message", "message": "x"}, ended)
+            assert only(channel.poll(), TurnEnded)[0].outcome == "failed"
+
+    def test_a_resumed_threads_first_turn_is_told_by_the_notification(self, tmp_path: Path) -> None:
+        with ExitStack() as held:
+            threads = Threads(self.rollout(tmp_path).parent, held)
+            threads.write("1", {"type": "user_message", "message": "one"})
+            channel = open_channel("codex", around(tmp_path, child=os.getsid(0)))
+            channel.poll()
+            old = threads.write("2", {"type": "user_message", "message": "long ago"}, began="2020")
+            notify = {"type": "agent-turn-complete", "thread-id": old, "input-messages": ["now"]}
+            facts = channel.on_event({**notify, "last-assistant-message": "ok"})
+            assert [p.text for p in only(facts, PromptAccepted)] == ["now"]
+            assert only(facts, TurnEnded)[0].reply == "ok"
 
     def test_without_a_rollout_the_notification_is_what_there_is(self, tmp_path: Path) -> None:
         channel = open_channel("codex", around(tmp_path))

@@ -28,9 +28,7 @@ class ClaudeChannel(Channel):
         if event.get("agent_id"):  # `agent_type` alone is a session started with --agent
             # Inside a subagent: the turn goes on, whatever it does, unless it asks.
             asks = name == "PermissionRequest"
-            return [
-                StateSeen(HOOK, (INPUT_REQUIRED if asks else PROCESSING,), f"hook {name} of a subagent")
-            ]
+            return [StateSeen(HOOK, (INPUT_REQUIRED if asks else PROCESSING,), f"hook {name} of a subagent")]
         self._follow(event.get("transcript_path"), fresh=name == "SessionStart")
         facts = self.poll()
         if name == "UserPromptSubmit":
