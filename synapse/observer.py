@@ -98,6 +98,7 @@ class Observer:
 
     def submit(self, now: float) -> None:
         self._submitted = True
+        self._channel.submitted()
         if self._channels and not self._channel.missing() and self._channel.name != "none":
             return  # the channel will tell
         rows = len(self._screen.text().split("\n"))

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import socket
 import subprocess
 import sys
 import threading
 from contextlib import ExitStack
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, TextIO
+from uuid import UUID
 
 import pytest
 from hypothesis import given
@@ -18,7 +21,16 @@ from hypothesis import strategies as st
 
 from synapse.agents import open_channel
 from synapse.agents.base import Surroundings
-from synapse.agents.facts import Fact, PromptAccepted, Said, StateSeen, TokensUsed, ToolUsed, TurnEnded
+from synapse.agents.facts import (
+    Fact,
+    Failed,
+    PromptAccepted,
+    Said,
+    StateSeen,
+    TokensUsed,
+    ToolUsed,
+    TurnEnded,
+)
 from synapse.agents.flags import HOOK_PROGRAM, channel_arguments
 from synapse.registry import INPUT_REQUIRED, PROCESSING, READY
 
@@ -48,6 +60,21 @@ class TestFlags:
     @pytest.mark.parametrize("args", [["--settings", "x.json"], ["--settings=x.json"], ["--bare"]])
     def test_the_users_own_settings_win(self, args: list[str]) -> None:
         assert channel_arguments("claude", args, {}) == []
+
+    def test_gemini_gets_an_id_if_its_version_knows_the_flag(self, tmp_path: Path) -> None:
+        program, package = tmp_path / "bundle" / "gemini", tmp_path / "package.json"
+        program.parent.mkdir()
+        program.write_text("#!/bin/sh\n")
+        program.chmod(0o755)
+        env = {"PATH": str(program.parent)}
+        assert channel_arguments("gemini", [], env) == []
+        package.write_text('{"version": "0.60.9"}')
+        assert channel_arguments("gemini", [], env) == []
+        package.write_text('{"version": "0.61.0-preview.1"}')
+        flag, value = channel_arguments("gemini", ["-m", "x"], env)
+        assert flag == "--session-id" and str(UUID(value, version=4)) == value
+        for args in (["-r", "latest"], ["--resume"], ["--session-id=x"], ["--session-file", "f"]):
+            assert channel_arguments("gemini", args, env) == []
 
     def test_codex_gets_a_notify_program(self, tmp_path: Path) -> None:
         flag, value = channel_arguments("codex", [], {"HOME": str(tmp_path)})
@@ -331,13 +358,37 @@ class TestCodex:
         assert only(facts, TurnEnded)[0].reply == "ok" and states(facts) == [(READY,)]
 
 
+class Chats:
+    """The chats of one directory, written by as many agents as there are sessions."""
+
+    def __init__(self, home: Path) -> None:
+        self._folder = home / ".gemini" / "tmp" / "project" / "chats"
+        self._folder.mkdir(parents=True)
+        (self._folder.parent / ".project_root").write_text(str(home))
+
+    def write(self, session: str, *records: dict[str, Any], ago: float = 0.0) -> None:
+        path = self._folder / f"session-2026-11-16T00-00-{session}.jsonl"
+        begun = not path.exists()
+        now = datetime.now(UTC) - timedelta(seconds=ago)
+        with path.open("a") as file:
+            for record in [{"sessionId": session, "kind": "main"}] * begun + list(records):
+                file.write(json.dumps({"timestamp": now.isoformat(), **record}) + "\n")
+
+    def ask(self, session: str, text: str, ago: float = 0.0) -> None:
+        self.write(session, {"id": text, "type": "user", "content": [{"text": text}]}, ago=ago)
+
+
 class TestGemini:
+    def asked(self, facts: list[Fact]) -> list[str]:
+        return [fact.text for fact in only(facts, PromptAccepted)]
+
     def test_the_chat_file(self, tmp_path: Path) -> None:
-        folder = tmp_path / ".gemini" / "tmp" / "project" / "chats"
-        folder.mkdir(parents=True)
-        (folder.parent / ".project_root").write_text(str(tmp_path))
-        records: list[dict[str, Any]] = [
-            {"sessionId": "s"},
+        chats, channel = Chats(tmp_path), open_channel("gemini", around(tmp_path))
+        assert channel.missing()
+        channel.submitted()
+        call = {"id": "c", "name": "run_shell_command", "args": {"command": "ls"}}
+        chats.write(
+            "aaaaaaaa",
             {"id": "1", "type": "user", "content": [{"text": "hello"}]},
             {"id": "1", "type": "user", "content": [{"text": "hello"}]},
             {"id": "2", "type": "gemini", "content": "par"},
@@ -346,24 +397,73 @@ class TestGemini:
                 "type": "gemini",
                 "content": "partial, then whole",
                 "tokens": {"input": 1, "output": 2},
-                "toolCalls": [{"id": "c", "name": "run_shell_command", "args": {"command": "ls"}}, None],
+                "toolCalls": [call, None],
             },
             {"type": "info", "content": "x"},
-        ]
-        path = folder / "session-2026.jsonl"
-        path.write_text("".join(json.dumps(record) + "\n" for record in records))
-        facts = open_channel("gemini", around(tmp_path)).poll()
-        assert [p.text for p in only(facts, PromptAccepted)] == ["hello"]
+        )
+        facts = channel.poll()
+        assert self.asked(facts) == ["hello"]
         assert [said.key for said in only(facts, Said)] == ["2", "2"]
         assert only(facts, ToolUsed)[0].name == "run_shell_command"
         assert only(facts, TokensUsed)[0].output_tokens == 2
+        assert channel.missing() == [] and channel.unfinished()
+
+    def test_after_clear_the_chat_that_follows(self, tmp_path: Path) -> None:
+        chats, channel = Chats(tmp_path), open_channel("gemini", around(tmp_path))
+        for session, text in (("aaaaaaaa", "one"), ("bbbbbbbb", "two")):
+            channel.submitted()
+            chats.ask(session, text)
+            assert self.asked(channel.poll()) == [text]
+
+    def test_a_resumed_chat_tells_only_what_is_new(self, tmp_path: Path) -> None:
+        chats, channel = Chats(tmp_path), open_channel("gemini", around(tmp_path))
+        chats.ask("aaaaaaaa", "long ago", ago=500)
+        channel.submitted()
+        chats.ask("aaaaaaaa", "now")
+        assert self.asked(channel.poll()) == ["now"]
+
+    def test_what_another_agent_in_the_directory_is_asked_is_not_ours(self, tmp_path: Path) -> None:
+        chats, channel = Chats(tmp_path), open_channel("gemini", around(tmp_path))
+        chats.ask("bbbbbbbb", "for the other")
+        assert channel.poll() == []
+        channel.submitted()
+        chats.ask("aaaaaaaa", "for us")
+        chats.ask("bbbbbbbb", "for the other, earlier", ago=20)
+        os.utime(next((tmp_path / ".gemini").rglob("*bbbbbbbb*")), (0, 0))
+        assert self.asked(channel.poll()) == ["for us"]
+        chats.ask("bbbbbbbb", "for the other again")
+        assert channel.poll() == []
+
+    def test_the_id_on_the_command_line_is_the_session(self, tmp_path: Path) -> None:
+        chats = Chats(tmp_path)
+        program = ["sh", "-c", "sleep 60", "--session-id", "aaaaaaaa-0000-4000-8000-000000000000"]
+        agent = subprocess.Popen(program, start_new_session=True)
+        try:
+            channel = open_channel("gemini", around(tmp_path, child=agent.pid))
+            chats.ask("bbbbbbbb", "for the other")
+            chats.ask("aaaaaaaa", "for us")
+            assert self.asked(channel.poll()) == ["for us"]
+        finally:
+            os.killpg(agent.pid, signal.SIGKILL)
+            agent.wait()
+
+    def test_an_error_and_a_cancelled_request(self, tmp_path: Path) -> None:
+        chats, channel = Chats(tmp_path), open_channel("gemini", around(tmp_path))
+        channel.submitted()
+        chats.ask("aaaaaaaa", "one")
+        chats.write("aaaaaaaa", {"type": "error", "content": "[API Error: no]"})
+        assert only(channel.poll(), Failed)[0].error["message"] == "[API Error: no]"
+        chats.ask("aaaaaaaa", "two")
+        chats.write("aaaaaaaa", {"type": "info", "content": "Request cancelled."})
+        assert only(channel.poll(), TurnEnded)[0].outcome == "interrupted"
+        chats.write("aaaaaaaa", {"type": "error", "content": "Unknown command: /x"})
+        assert channel.poll() == []
 
     def test_a_chat_of_another_directory_is_not_ours(self, tmp_path: Path) -> None:
-        folder = tmp_path / ".gemini" / "tmp" / "project" / "chats"
-        folder.mkdir(parents=True)
-        (folder.parent / ".project_root").write_text("/elsewhere")
-        (folder / "session-1.jsonl").write_text('{"id": "1", "type": "user", "content": "x"}\n')
-        channel = open_channel("gemini", around(tmp_path))
+        chats, channel = Chats(tmp_path), open_channel("gemini", around(tmp_path))
+        next((tmp_path / ".gemini").rglob(".project_root")).write_text("/elsewhere")
+        channel.submitted()
+        chats.ask("aaaaaaaa", "x")
         assert channel.poll() == [] and channel.missing()
 
 
