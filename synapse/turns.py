@@ -11,8 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from synapse.agents.facts import Fact, PromptAccepted, Said, TokensUsed, ToolUsed, TurnEnded
-from synapse.registry import READY
+from synapse.agents.facts import Fact, Failed, PromptAccepted, Said, TokensUsed, ToolUsed, TurnEnded
 
 HISTORY = 100
 EXACT, TRANSCRIPT, SCREEN = "exact", "transcript", "screen"
@@ -80,20 +79,35 @@ class TurnTracker:
             turn = self.current or self._begin(None, now)
             turn.error = fact.error
             self._end(turn, fact.outcome, now, fact.reply)
+        elif isinstance(fact, Failed):
+            if self.current is not None:
+                self.current.error = fact.error
         elif isinstance(fact, Said | ToolUsed | TokensUsed):
             late = self.current or self._latecomer()
             if late is not None:
                 _note(late, fact)
+            if isinstance(fact, Said) and self.current is not None:
+                self.current.error = None  # it was tried again
 
     def submitted(self, now: float) -> None:
         """Enter was pressed at a CLI that does not say what it accepts."""
         if self.current is None:
             self._begin(None, now)
 
-    def status(self, status: str, now: float) -> None:
-        """The agent is READY: whatever turn was under way is over, told or not."""
-        if status == READY and self.current is not None:
-            self._end(self.current, "completed", now, None)
+    def settle(self, outcome: str, error: dict[str, Any] | None, now: float) -> None:
+        """The agent is READY: whatever turn was under way is over, told or not. What the channel has told of
+        its end counts before what is said here."""
+        turn = self.current
+        if turn is not None:
+            outcome = "failed" if turn.error else outcome
+            turn.error = turn.error or error
+            self._end(turn, outcome, now, None)
+
+    def explain(self, untold: str, error: dict[str, Any]) -> None:
+        """The screen shows what the channel left `untold` when it said that the last turn has failed."""
+        last = self.finished[-1] if self.finished else None
+        if self.current is None and last is not None and last.error and last.error["message"] == untold:
+            last.error = error
 
     def abandon(self, outcome: str, error: dict[str, Any] | None, now: float) -> None:
         """The agent itself is gone."""
@@ -125,7 +139,7 @@ class TurnTracker:
             turn.reply, turn.source = reply, EXACT
         elif messages:
             turn.reply, turn.source = messages[-1], TRANSCRIPT
-        elif outcome == "completed" or turn.error is not None:
+        elif outcome != "failed":
             turn.reply, turn.source = self._read_screen(turn.prompt), SCREEN
         self.current = None
         self.finished.append(turn)
