@@ -63,6 +63,7 @@ class Observer:
         self._last_poll = -1e9
         self._last_key = -1e9
         self._fresh = False  # output that has not been looked at
+        self._news = False  # the same, of output that is no echo
         self._submitted = False
         self._ready_since: float | None = None
         self._start_line: int | None = None
@@ -81,6 +82,8 @@ class Observer:
         if self._channels:
             self._read_signals(now)
         if not self._is_echo(now):
+            self._submitted = False
+            self._news = True
             self._model.forget(SCREEN)  # it shows something else now: unknown until looked at
             self._model.observe(SILENCE, PROCESSING, now, "output")
         self._resolve(now)
@@ -158,7 +161,9 @@ class Observer:
                 self._model.observe(SCREEN, rule.means, now, "screen: the mark of its profile")
                 return
         if settled:
-            self._model.observe(SCREEN, (READY, PROCESSING), now, "screen: no question on it")
+            if self._news:  # else a human types: a draft tells nothing of the agent
+                self._model.observe(SCREEN, (READY, PROCESSING), now, "screen: no question on it")
+            self._news = False
             self.error = self._error_on_screen()
             if self.error is not None and self.error.fatal:
                 self.turns.explain(UNTOLD, self.error.to_a2a_error())
@@ -228,8 +233,6 @@ class Observer:
                 self._ready_since = now
         else:
             self._ready_since = None
-            if self.verdict.status == PROCESSING:
-                self._submitted = False
         if self.verdict.status != before.status:
             self._on_status(self.verdict)
 
