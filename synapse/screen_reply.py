@@ -36,7 +36,7 @@ class Marks:
     # Rows that count or move. Where they are indented they are chrome only after the reply.
     status: str = (
         r"[✢✳✶✻✽∴] .*(?:…| for <?\d)|[·*] \S+… \(|• Working \(|\s*(?:─ )?Worked for .*[•─]"
-        r"|\s?[⠁-⣿◐-◓◉] |\s*⏵ |\s*\? for shortcuts"
+        r"|\s?[⠁-⣿◐-◓◉] |\s*⏵ |\s*\? for shortcuts|\s+└ Tip: "
     )
     empty: str = r" >   Type your message"  # a composer with no rules around it: Gemini in few colours
     notice: str = r"[ℹ⚠⎿] |[✔✗] You |■ Conversation interrupted"
