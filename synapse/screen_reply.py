@@ -36,7 +36,7 @@ class Marks:
     # Rows that count or move. Where they are indented they are chrome only after the reply.
     status: str = (
         r"[✢✳✶✻✽∴] .*(?:…| for <?\d)|[·*] \S+… \(|• Working \(|\s*(?:─ )?Worked for .*[•─]"
-        r"|\s?[⠁-⣿◐-◓◉] |\s*⏵ |\s*\? for shortcuts|\s+└ Tip: "
+        r"|\s?[⠁-⣿◐-◓◉] |\s*⏵ |\s*\? for shortcuts|\s+└ Tip: |\s*Press Ctrl\S+ again to "
     )
     empty: str = r" >   Type your message"  # a composer with no rules around it: Gemini in few colours
     notice: str = r"[ℹ⚠⎿] |[✔✗] You |■ Conversation interrupted"
@@ -326,7 +326,14 @@ def _joined(rows: list[Row], width: int) -> list[str]:
 
 def _goes_on(above: Row, row: Row, width: int) -> bool:
     (before, whole), (text, joinable) = above, row
-    if not text or not joinable or len(whole) * 4 < width or _OPENS.match(text) or _FIXED.match(before):
+    if (
+        not before
+        or not text
+        or not joinable
+        or len(whole) * 4 < width
+        or _OPENS.match(text)
+        or _FIXED.match(before)
+    ):
         return False
     item = _ITEM.match(before)
     if _indent(text) not in (_indent(before), item.end() if item else -1):

@@ -135,6 +135,17 @@ def test_gemini_in_few_colours_draws_no_rules_around_its_composer() -> None:
     below += [" >   Type your message or @path/to/file", "", " workspace (/directory)", " ~/work"]
     assert extract_reply([" > one", "", "ℹ Request cancelled.", "", *below], "one", width=80) == ""
     assert extract_reply([" > one", "", "✦ PONG", "", *below], "one", width=80) == "PONG"
+    stopped = [
+        " > one",
+        "",
+        "✦ PO",
+        "",
+        "ℹ Request cancelled.",
+        "",
+        " Press Ctrl+C again to exit.",
+        *below[2:],
+    ]
+    assert extract_reply(stopped, "one", width=80) == "PO"
 
 
 @pytest.mark.parametrize(("case", "turn"), turns())
@@ -483,6 +494,7 @@ LINES = st.lists(st.one_of(st.lists(PIECES, max_size=5).map("".join), st.text(ma
     st.sampled_from([None, 1, 20, 80]),
 )
 @example(["● a", "  ╭──"], "go", None, 20)
+@example(["● ", "● ● "], None, None, 1)
 def test_whatever_the_screen_shows_the_reply_is_part_of_it(
     lines: list[str], prompt: str | None, start: int | None, width: int | None
 ) -> None:
