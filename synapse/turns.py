@@ -75,7 +75,7 @@ class TurnTracker:
     def take(self, fact: Fact, now: float) -> None:
         if isinstance(fact, PromptAccepted):
             self._accept(fact.text, now)
-        elif isinstance(fact, TurnEnded):
+        elif isinstance(fact, TurnEnded) and not self._is_told_again(fact):
             turn = self.current or self._begin(None, now)
             turn.error = fact.error
             self._end(turn, fact.outcome, now, fact.reply)
@@ -145,6 +145,13 @@ class TurnTracker:
         self.finished.append(turn)
         for callback in self._ended:
             callback(turn)
+
+    def _is_told_again(self, fact: TurnEnded) -> bool:
+        """A hook that came twice, or two channels that tell the same."""
+        last = self.finished[-1] if self.finished and self.current is None else None
+        if last is None or last.outcome != fact.outcome:
+            return False
+        return fact.outcome == "interrupted" or (fact.reply is not None and last.reply == fact.reply)
 
     def _latecomer(self) -> Turn | None:
         """A transcript lags behind its hook: what comes now belongs to the turn that has just ended."""

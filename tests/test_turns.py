@@ -103,6 +103,19 @@ def test_a_lost_prompt_does_not_lose_the_reply() -> None:
     assert turns.finished[0].reply == "hi" and turns.finished[0].prompt is None
 
 
+def test_an_end_that_is_told_twice_is_one() -> None:
+    turns = tracker()
+    turns.take(PromptAccepted("hook", "hello"), 1.0)
+    for moment in (2.0, 2.1):
+        turns.take(TurnEnded("hook", "completed", "hi"), moment)
+    turns.take(PromptAccepted("hook", "stop"), 3.0)
+    for moment in (4.0, 4.1):
+        turns.take(TurnEnded("transcript", "interrupted"), moment)
+    assert [turn.prompt for turn in turns.finished] == ["hello", "stop"]
+    turns.take(TurnEnded("hook", "completed", "hi"), 9.0)
+    assert len(turns.finished) == 3, "a turn of which only the end was told"
+
+
 def test_an_agent_that_is_gone_fails_its_turn() -> None:
     turns = tracker()
     turns.take(PromptAccepted("hook", "hello"), 1.0)
