@@ -187,6 +187,12 @@ class TestClaude:
         channel = open_channel("claude", around(tmp_path))
         assert states(channel.on_event(self.hook("PermissionRequest", agent_id="sub"))) == [(INPUT_REQUIRED,)]
 
+    @pytest.mark.parametrize(("trigger", "after"), [("manual", [(READY,)]), ("auto", [])])
+    def test_compacting_is_work(self, tmp_path: Path, trigger: str, after: list[tuple[str, ...]]) -> None:
+        channel = open_channel("claude", around(tmp_path))
+        assert states(channel.on_event(self.hook("PreCompact", trigger=trigger))) == [(PROCESSING,)]
+        assert states(channel.on_event(self.hook("SessionStart", source="compact"))) == after
+
     def test_a_session_with_an_agent_of_its_own_is_no_subagent(self, tmp_path: Path) -> None:
         channel = open_channel("claude", around(tmp_path))
         facts = channel.on_event(self.hook("UserPromptSubmit", prompt="x", agent_type="reviewer"))

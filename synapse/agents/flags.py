@@ -14,7 +14,7 @@ HOOK_PROGRAM = os.path.join(os.path.dirname(os.path.abspath(__file__)), "hook.py
 
 _CLAUDE_EVENTS = (
     *("SessionStart", "UserPromptSubmit", "PermissionRequest", "PostToolUse", "Notification"),
-    *("Stop", "StopFailure", "SessionEnd"),
+    *("Stop", "StopFailure", "PreCompact", "SessionEnd"),
 )
 _GEMINI_SESSIONS = ("--resume", "--session-file", "--session-id")
 _GEMINI_KNOWS_IDS = (0, 61)  # the version that was measured; an older one may refuse the flag

@@ -110,10 +110,13 @@ LONG200 = "\n".join(f"line {number:03d} of 200" for number in range(1, 201))
 WORDS = [f"word{number:02d}" for number in range(1, 21)]
 
 _NAME = re.compile(r"#scenario:([a-z0-9-]+)")
+_SUMMARIZE = re.compile(r"CRITICAL: Respond with TEXT ONLY")  # Claude, for /compact
 
 
 def scenario_of(prompt: str) -> str:
     """The scenario that a prompt asks for; the last, where it quotes several."""
+    if _SUMMARIZE.match(prompt):
+        return "summary"
     named = _NAME.findall(prompt)
     return str(named[-1]) if named else "echo"
 
@@ -201,6 +204,7 @@ _SCENARIOS: dict[str, Callable[[str, Sequence[str]], list[Step]]] = {
     "tool": _tool,
     "two-messages": _two_messages,
     "subagent": _subagent,
+    "summary": _always(Wait(2), Say("<summary>They played ping and pong.</summary>")),
     "looks-like-a-prompt": _always(Say(LOOKS_LIKE_A_PROMPT)),
     "error400": _always(Refuse(400)),
     "error500": _always(Refuse(500)),

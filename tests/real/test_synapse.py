@@ -173,8 +173,12 @@ def test_another_conversation_and_a_compacted_one(agent: Agent, model: ModelServ
         assert (turn["reply"], turn["outcome"]) == (f"PONG-{number}", "completed")
         agent.until(READY)
         if command:
+            model.speed = 1
             agent.driver.submit(command)
+            if command == "/compact":
+                agent.until(PROCESSING, 5)
             agent.driver.rest(0.5)
+            model.speed = 0
             agent.driver.settle()
             agent.until(READY, 5)
             assert len(agent.turns) == number, agent.turns
