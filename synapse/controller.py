@@ -10,6 +10,7 @@ from synapse.agents.base import Channel
 from synapse.observer import Observer
 from synapse.profiles import Profile
 from synapse.relay import wire
+from synapse.relay.typed import CLEARED, SUBMITTED, TYPED, what_was_typed
 from synapse.status import Verdict
 from synapse.terminal.screen import Screen, make_screen
 
@@ -36,6 +37,12 @@ class TerminalController:
         self.exit_status: int | None = None
         self._send = send
         self._clock = clock
+        self.keys = 0  # how often a human has typed, as far as is known here
+        self.written = 0  # bytes that the agent has written, as far as is known here
+        self.draft = False  # a human has typed something that is not submitted
+        self.last_key = -1e9
+        self._change_callbacks: list[Callable[[], None]] = []
+        self._injections: dict[str, Callable[[str], None]] = {}
         self._output_callbacks: list[Callable[[bytes], None]] = []
         self._status_callbacks: list[Callable[[str], None]] = []
         self.observer = Observer(profile, self.screen, channel, self._on_status)
@@ -51,6 +58,7 @@ class TerminalController:
     # --- from the relay -----------------------------------------------------------------------------------
 
     def feed(self, data: bytes) -> None:
+        self.written += len(data)
         self.screen.feed(data)
         for callback in self._output_callbacks:
             callback(data)
@@ -63,8 +71,20 @@ class TerminalController:
         """A human's terminal answers terminal queries itself; without one, the emulator does."""
         self.screen.on_reply(None if present else self._type)
 
-    def key_typed(self, submits: bool) -> None:
-        self.observer.key(submits, self._clock())
+    def human_typed(self, what: int, count: int) -> None:
+        self.keys = count
+        self._typed(what)
+
+    def _typed(self, what: int) -> None:
+        self.last_key = self._clock()
+        self.draft = what == TYPED or (self.draft and what not in (SUBMITTED, CLEARED))
+        self.observer.key(what == SUBMITTED, self.last_key)
+        for callback in self._change_callbacks:
+            callback()
+
+    def injected(self, name: str, outcome: str) -> None:
+        if callback := self._injections.pop(name, None):
+            callback(outcome)
 
     def exited(self, status: int) -> None:
         self.exit_status = status
@@ -89,8 +109,29 @@ class TerminalController:
         self.type_keys(data.encode() + (submit_seq or "").encode())
 
     def type_keys(self, data: bytes) -> None:
+        """Keys of somebody who types from elsewhere."""
         self._type(data)
-        self.key_typed(b"\r" in data)
+        self._typed(what_was_typed(data))
+
+    def inject(
+        self,
+        name: str,
+        steps: list[tuple[float, bytes]],
+        done: Callable[[str], None],
+        careful: bool = True,
+    ) -> None:
+        """Type between a human's keys: each of the steps after its pause. `done` is told what became of it.
+
+        A careful one is refused if there was a key or output that is not known here."""
+        self._injections[name] = done
+        self.observer.key(False, self._clock())  # what it echoes is not output
+        request = {
+            "id": name,
+            "keys": self.keys if careful else None,
+            "output": self.written if careful else None,
+            "steps": [(delay, data.decode("latin-1")) for delay, data in steps],
+        }
+        self._send(wire.pack_json(wire.INJECT, request))
 
     def interrupt(self) -> None:
         """Press what interrupts this agent."""
@@ -113,6 +154,10 @@ class TerminalController:
 
     def add_status_callback(self, callback: Callable[[str], None]) -> None:
         self._status_callbacks.append(callback)
+
+    def on_change(self, callback: Callable[[], None]) -> None:
+        """Tell when somebody has typed."""
+        self._change_callbacks.append(callback)
 
     def remove_status_callback(self, callback: Callable[[str], None]) -> None:
         if callback in self._status_callbacks:

@@ -7,6 +7,7 @@ import logging.handlers
 import os
 import signal
 import socket
+import sqlite3
 import sys
 import time
 from collections.abc import Callable, Mapping
@@ -19,6 +20,7 @@ from synapse.agents import open_channel
 from synapse.agents.base import Surroundings
 from synapse.agents.events import EventReceiver
 from synapse.controller import TerminalController
+from synapse.delivery import Delivery
 from synapse.doors import LoopbackOnly
 from synapse.output_log import OutputLog
 from synapse.profiles import unpack_profile
@@ -26,6 +28,8 @@ from synapse.registry import AgentRegistry, Entry
 from synapse.relay import wire
 from synapse.relay.console import restore_terminal
 from synapse.server import Door, private_app, public_app
+from synapse.task_store import TaskStore
+from synapse.tasks import TaskEngine
 from synapse.terminal.screen import undo_modes
 
 logger = logging.getLogger(__name__)
@@ -33,6 +37,9 @@ logger = logging.getLogger(__name__)
 LOOK_SOON = 0.02  # seconds after output, a key or an event
 LAST_SECONDS = 5.0  # seconds at the most that the host outlives its relay
 LOOK_EVERY = 1.0  # seconds between two looks at the contents for the output log
+
+
+INTERNAL = {"code": "INTERNAL", "message": "Synapse failed while it delivered the task: see its log"}
 
 
 class _Wire(asyncio.Protocol):
@@ -80,6 +87,9 @@ class Host:
         self._controller: TerminalController | None = None
         self._entry: Entry = {}
         self._registry = AgentRegistry()
+        self._engine: TaskEngine | None = None
+        self._folder = ""
+        self._typed: frozenset[str] = frozenset()
         self._child = (0, "")
 
     async def run(self) -> None:
@@ -89,6 +99,8 @@ class Host:
         await self._met.wait()
         if self._controller is None:
             return  # the relay ended before it said a word
+        assert self._engine is not None
+        courier = asyncio.ensure_future(self._deliver())
         doors = self._open_doors()
         serving = [asyncio.ensure_future(door.open()) for door in doors]
         for door, serve in zip(doors, serving, strict=True):
@@ -96,6 +108,7 @@ class Host:
         receiver = await EventReceiver(self._events, self._on_event).serve()  # it closes when let go of
         self._send(wire.pack(wire.READY))
         await self._ended.wait()
+        courier.cancel()
         self._finish()
         receiver.close()
         for door in doors:
@@ -103,12 +116,24 @@ class Host:
         await asyncio.wait(serving, timeout=1.5)
 
     def _open_doors(self) -> list[Door]:
-        assert self._controller is not None
+        assert self._controller is not None and self._engine is not None
         port = int(str(self._entry["port"]))
         return [
-            Door(LoopbackOnly(public_app(self._controller, self._entry), port), self._tcp),
-            Door(private_app(self._controller, self._entry), self._control),
+            Door(LoopbackOnly(public_app(self._controller, self._engine, self._entry), port), self._tcp),
+            Door(private_app(self._controller, self._engine, self._entry), self._control),
         ]
+
+    async def _deliver(self) -> None:
+        """Carry tasks; a fault in one of them must not end the others."""
+        assert self._controller is not None and self._engine is not None
+        delivery = Delivery(self._controller, self._engine, self._folder, self._typed)
+        while True:
+            try:
+                await delivery.run()
+            except Exception:
+                logger.exception("a delivery failed")
+                if self._engine.running is not None:
+                    self._engine.fail(self._engine.running, INTERNAL)
 
     def _on_event(self, event: Mapping[str, Any]) -> None:
         assert self._controller is not None
@@ -140,7 +165,11 @@ class Host:
             self._watch_status()
             self._look_later()
         elif kind == wire.KEYS:
-            controller.key_typed(payload == b"\1")
+            controller.human_typed(*wire.unpack_keys(payload))
+            self._watch_status()
+        elif kind == wire.INJECTED:
+            told = json.loads(payload)
+            controller.injected(str(told["id"]), str(told["outcome"]))
             self._watch_status()
         elif kind == wire.RESIZE:
             controller.resized(*wire.unpack_size(payload))
@@ -153,6 +182,8 @@ class Host:
             self._send(wire.pack(wire.PONG))
         elif kind == wire.EXIT:
             controller.exited(json.loads(payload))
+            assert self._engine is not None and controller.observer.error is not None
+            self._engine.fail_all(controller.observer.error.to_a2a_error())
 
     def _on_hello(self, hello: dict[str, Any]) -> None:
         entry, console = hello["entry"], hello["console"]
@@ -167,9 +198,13 @@ class Host:
         surroundings = Surroundings(str(entry["working_dir"]), env, float(str(hello["started_at"])), child)
         channel = open_channel(profile.channel, surroundings)
         self._controller = TerminalController(profile, channel, self._send, cols, rows)
+        self._controller.keys, self._controller.written = int(hello["keys"]), int(hello["written"])
         self._controller.console_changed(console is not None)
         self._controller.add_status_callback(self._publish_status)
         self._output_log = OutputLog(paths.output_file(str(entry["name"])))
+        self._folder = paths.private_dir(paths.agent_dir(str(entry["agent_id"])))
+        self._typed = frozenset(hello["injected"])
+        self._engine = _open_engine(os.path.join(self._folder, "tasks.db"), f"{child}-{hello['started_at']}")
         screen = self._controller.screen
         logger.info("host %s of %s is here (%s)", hello["generation"], entry["name"], screen.name)
         self._met.set()
@@ -233,6 +268,8 @@ class Host:
             self._output_log.end(self._controller.screen.contents().split("\n"))
         except OSError as error:
             logger.warning("cannot write the output log: %s", error)
+        if self._engine is not None:
+            self._engine.store.close()
         logger.info("host of %s ends", self._entry["name"])
 
     def _clean_up_after_the_relay(self) -> None:
@@ -249,6 +286,14 @@ class Host:
             if not self._registry.is_alive(agent_id):  # else the next agent of this id is already here
                 paths.remove_sockets(agent_id)
         self._registry.list_agents()  # clears away what the dead left behind
+
+
+def _open_engine(path: str, run: str) -> TaskEngine:
+    try:
+        return TaskEngine(TaskStore(path, run))
+    except (sqlite3.Error, OSError) as error:
+        logger.error("no tasks are taken: %s cannot be opened (%s)", path, error)
+        return TaskEngine(TaskStore(run=run), refusing=f"{path} cannot be opened ({error})")
 
 
 def _log_to(path: str) -> None:

@@ -266,6 +266,9 @@ def _make_relay(
             "rows": rows,
             "console": relay.front.console.describe() if relay.front.console else None,
             "generation": link.generation,
+            "keys": relay.front.keys,
+            "written": link.written - (len(link.recent()) if link.generation > 1 else 0),
+            "injected": relay.injector.known(),
         }
 
     def on_ready() -> None:

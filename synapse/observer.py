@@ -96,13 +96,27 @@ class Observer:
         if submits:
             self.submit(now)
 
-    def submit(self, now: float) -> None:
+    def submit(self, now: float, prompt: str | None = None, start_line: int | None = None) -> None:
+        """Enter was pressed, by a human or, with a prompt that is known, for us."""
         self._submitted = True
         if self._channels and not self._channel.missing() and self._channel.name != "none":
             return  # the channel will tell
+        self._start_line = self.first_line() if start_line is None else start_line
+        self.turns.submitted(now, prompt)
+
+    def first_line(self) -> int:
+        """The number of the line at the top of the screen, counted from the start of the scrollback."""
         rows = len(self._screen.text().split("\n"))
-        self._start_line = max(self._screen.contents().count("\n") + 1 - rows, 0)
-        self.turns.submitted(now)
+        return max(self._screen.contents().count("\n") + 1 - rows, 0)
+
+    def reply_so_far(self) -> str:
+        """Of the turn under way."""
+        turn = self.turns.current
+        if turn is None:
+            return ""
+        return "\n\n".join(turn.messages.values()) or (
+            "" if self._channel.name != "none" else self._read_screen(turn.prompt)
+        )
 
     def exited(self, status: int, now: float) -> None:
         self.error = self._errors.detect_exit(status)
@@ -213,6 +227,8 @@ class Observer:
             self._ready_since = None
             if self.verdict.status == PROCESSING:
                 self._submitted = False
+                if self.turns.current is not None:
+                    self.turns.current.busy = True
         if self.verdict.status != before.status:
             self._on_status(self.verdict)
 
@@ -223,7 +239,7 @@ class Observer:
             return
         if turn.prompt is None and self._last_output < turn.started_at:
             return  # only Enter was seen: it has not even been echoed
-        was_busy = self._ready_since > turn.started_at
+        was_busy = turn.busy or self._ready_since > turn.started_at
         settled_at = max(self._ready_since, self._last_output, turn.started_at)
         settle = TURN_SETTLE if was_busy else TURN_SETTLE_UNSEEN
         if self._channels:

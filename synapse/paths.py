@@ -102,6 +102,11 @@ def remove_sockets(agent_id: str) -> None:
         pass  # others still have theirs there
 
 
+def agent_dir(agent_id: str) -> str:
+    """What is kept of an agent from one run to the next: its tasks."""
+    return os.path.join(synapse_home(), "agents", agent_id)
+
+
 def log_file(name: str) -> str:
     """Synapse's own log of an agent."""
     return os.path.join(logs_dir(), f"{name}.log")

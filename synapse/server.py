@@ -17,6 +17,8 @@ from synapse import __version__, keys
 from synapse.controller import TerminalController
 from synapse.recording import record
 from synapse.registry import Entry
+from synapse.task import text_message
+from synapse.tasks import TaskEngine
 
 
 class Status(BaseModel):
@@ -56,7 +58,7 @@ class Contents(BaseModel):
     lines: list[str]
 
 
-def public_app(controller: TerminalController, entry: Entry) -> FastAPI:
+def public_app(controller: TerminalController, engine: TaskEngine, entry: Entry) -> FastAPI:
     """What the TCP port serves."""
     app = FastAPI(title=f"Synapse: {entry['name']}", version=__version__, docs_url=None, redoc_url=None)
 
@@ -71,12 +73,29 @@ def public_app(controller: TerminalController, entry: Entry) -> FastAPI:
             title=controller.screen.title,
         )
 
+    @app.post("/tasks/send-priority")
+    async def send(body: dict[str, Any], priority: int = 1) -> dict[str, Any]:
+        task = engine.submit(text_message(body["message"]), priority=priority)
+        return {"task": task.to_dict()}
+
+    @app.get("/tasks/{task_id}")
+    async def get_task(task_id: str) -> dict[str, Any]:
+        return engine.store.get(task_id).to_dict()
+
+    @app.post("/tasks/{task_id}/input")
+    async def task_input(task_id: str, body: dict[str, Any]) -> dict[str, Any]:
+        return (await engine.answer(task_id, body["input"])).to_dict()
+
+    @app.post("/tasks/{task_id}/cancel")
+    async def task_cancel(task_id: str) -> dict[str, Any]:
+        return (await engine.cancel(task_id)).to_dict()
+
     return app
 
 
-def private_app(controller: TerminalController, entry: Entry) -> FastAPI:
+def private_app(controller: TerminalController, engine: TaskEngine, entry: Entry) -> FastAPI:
     """What the Unix socket serves besides: the terminal itself."""
-    app = public_app(controller, entry)
+    app = public_app(controller, engine, entry)
 
     @app.get("/terminal/screen")
     async def screen() -> ScreenModel:

@@ -134,8 +134,11 @@ class TaskStore:
         if task.ended:
             return task
         artifact = {**artifact, "artifact_id": artifact.get("artifact_id") or str(uuid.uuid4())}
+        known = [a["artifact_id"] for a in task.artifacts]
+        # There is nothing to continue yet: clients pass over a continuation of what they have not seen.
+        append = append and artifact["artifact_id"] in known
         # An agent's screen is told anew with each change: what the only artifact was before is of no use.
-        anew = not append and [known["artifact_id"] for known in task.artifacts] == [artifact["artifact_id"]]
+        anew = not append and known == [artifact["artifact_id"]]
         task.take_artifact(artifact, append)
         data = {"taskId": task.id, "contextId": task.context_id, "artifact": artifact, "append": append}
         before = (rows.without_artifacts(task),) if anew else ()

@@ -23,6 +23,7 @@ from synapse.task import (
     Json,
     NotCancelable,
     QueueFull,
+    StoreFailed,
     Task,
     TaskNotFound,
     TooLarge,
@@ -57,8 +58,9 @@ class Courier(Protocol):
 
 
 class TaskEngine:
-    def __init__(self, store: TaskStore, limits: Limits = Limits()) -> None:  # noqa: B008 - frozen
+    def __init__(self, store: TaskStore, limits: Limits = Limits(), refusing: str = "") -> None:  # noqa: B008
         self.store = store
+        self.refusing = refusing  # why no task can be taken
         self.limits = limits
         self.emitters = EventEmitterRegistry()
         self.courier: Courier | None = None
@@ -85,6 +87,8 @@ class TaskEngine:
         """Take a task in: stored and in the queue when this returns."""
         if request_id and (known := self.store.find_request(request_id)):
             return known
+        if self.refusing:
+            raise StoreFailed(f"no task can be stored: {self.refusing}.")
         message = self._checked(message)
         if priority not in PRIORITIES:
             raise BadMessage(f"priority is {priority}: it goes from 1 to 5, and 5 interrupts.")
@@ -222,8 +226,8 @@ class TaskEngine:
 
     def given(self, task: Task) -> None:
         """The agent has the message: it must not be given again."""
-        if task.pending:
-            del task.pending[0]
+        if not task.at_work:  # else a host before this one has noted it, and what is pending came later
+            del task.pending[:1]
         task.at_work = True
         self.store.update_status(task.id, WORKING)
 
@@ -235,8 +239,8 @@ class TaskEngine:
                 begun.append(task)
             elif task.cancel_wanted:
                 self.canceled(task, "canceled before it was the agent's turn")
-            elif task.state != INPUT_REQUIRED:  # else it is parked, and waits for a message
-                self._waiting.append(task)
+            elif task.state != INPUT_REQUIRED and task not in self._waiting:
+                self._waiting.append(task)  # else it is parked, and waits for a message
         return begun
 
     def progress(self, task: Task, text: str, append: bool) -> None:
@@ -267,6 +271,7 @@ class TaskEngine:
         """It asks something, but holds nothing: the next message to it is its answer."""
         task.at_work = False
         self._release(task)
+        self.store.add_receipt(task, "parked")
         self.store.update_status(task.id, INPUT_REQUIRED, prompt=mended(prompt))
 
     def fail(self, task: Task, error: Json) -> None:
@@ -373,8 +378,12 @@ def derived_artifact(piece: Json, number: int) -> Json:
 
 def _was_typed(task: Task) -> bool:
     """Whether its next message may have reached the agent's terminal."""
-    steps = [receipt["step"] for receipt in task.receipts]
-    return bool(steps) and steps[-1] in ("typing", "submitted")
+    for receipt in reversed(task.receipts):
+        if receipt["step"] in ("typing", "submitted", "confirmed"):
+            return True
+        if receipt["step"] in ("queued", "refused", "put_back", "replied", "parked"):
+            return False
+    return False
 
 
 def _check_part(part: object) -> None:

@@ -27,6 +27,8 @@ class Turn:
     outcome: str | None = None  # completed | interrupted | failed
     reply: str = ""
     source: str | None = None  # exact | transcript | screen
+    accepted: bool = False  # the CLI itself has said that it took this prompt
+    busy: bool = False  # it was seen at work
     messages: dict[str, str] = field(default_factory=dict)
     tools: dict[str, dict[str, Any]] = field(default_factory=dict)
     tokens: dict[str, tuple[int, int]] = field(default_factory=dict)
@@ -59,6 +61,7 @@ class TurnTracker:
         self._count = 0
         self._begun: list[Callable[[Turn], None]] = []
         self._ended: list[Callable[[Turn], None]] = []
+        self._said: list[Callable[[Turn], None]] = []
         self.current: Turn | None = None
         self.finished: deque[Turn] = deque(maxlen=HISTORY)
 
@@ -73,6 +76,10 @@ class TurnTracker:
 
         return forget
 
+    def on_said(self, said: Callable[[Turn], None]) -> None:
+        """Tell whenever the turn under way has said something more."""
+        self._said.append(said)
+
     def take(self, fact: Fact, now: float) -> None:
         if isinstance(fact, PromptAccepted):
             self._accept(fact.text, now)
@@ -84,11 +91,19 @@ class TurnTracker:
             late = self.current or self._latecomer()
             if late is not None:
                 _note(late, fact)
+                if isinstance(fact, Said) and late is self.current:
+                    for callback in self._said:
+                        callback(late)
 
-    def submitted(self, now: float) -> None:
-        """Enter was pressed at a CLI that does not say what it accepts."""
+    def submitted(self, now: float, prompt: str | None = None) -> None:
+        """Enter was pressed at a CLI that does not say what it accepts, or has not said so yet."""
         if self.current is None:
-            self._begin(None, now)
+            self._begin(prompt, now)
+
+    def take_up(self, prompt: str, now: float) -> None:
+        """A turn that was under way before anybody watched."""
+        if self.current is None:
+            self._begin(prompt, now).busy = True
 
     def status(self, status: str, now: float) -> None:
         """The agent is READY: whatever turn was under way is over, told or not."""
@@ -103,16 +118,18 @@ class TurnTracker:
 
     def _accept(self, prompt: str, now: float) -> None:
         turn = self.current
-        if turn is not None and turn.prompt is None:
-            turn.prompt = prompt  # begun by Enter, told by the channel
+        if turn is not None and not turn.accepted and _same(turn.prompt, prompt):
+            turn.prompt, turn.accepted = prompt, True  # begun by Enter, told by the channel
+            for callback in self._begun:
+                callback(turn)
             return
         if turn is not None:
             self._end(turn, "completed", now, None)  # steered: the next prompt has cut it off
-        self._begin(prompt, now)
+        self._begin(prompt, now, accepted=True)
 
-    def _begin(self, prompt: str | None, now: float) -> Turn:
+    def _begin(self, prompt: str | None, now: float, accepted: bool = False) -> Turn:
         self._count += 1
-        turn = Turn(self._count, now, prompt)
+        turn = Turn(self._count, now, prompt, accepted=accepted)
         self.current = turn
         for callback in self._begun:
             callback(turn)
@@ -135,6 +152,13 @@ class TurnTracker:
     def _latecomer(self) -> Turn | None:
         """A transcript lags behind its hook: what comes now belongs to the turn that has just ended."""
         return self.finished[-1] if self.finished and self.finished[-1].source == EXACT else None
+
+
+def _same(known: str | None, told: str) -> bool:
+    """Whether a prompt is the one that was accepted: CLIs trim and fold white space, and of some only the
+    beginning is known."""
+    words = [] if known is None else known.split()
+    return words == told.split()[: len(words)]
 
 
 def _note(turn: Turn, fact: Said | ToolUsed | TokensUsed) -> None:

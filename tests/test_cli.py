@@ -334,7 +334,7 @@ class TestOddTerminals:
 
 class TestKnowing:
     def test_why_says_what_and_on_what_grounds(self, home: Home) -> None:
-        home.run("start", "dummy", "--name", "a", "--", "--tui")
+        home.run("start", "dummy", "--name", "a", "--", "--tui", "--mute")
         wait(lambda: home.agents()["a"]["status"] == "READY", "READY")
         text = home.run("why", "a").stdout
         assert text.startswith("a is READY: ") and "title" in text and "s ago" in text
@@ -346,7 +346,7 @@ class TestKnowing:
         wait(lambda: home.agents()["a"]["status"] == "READY", "READY again")
 
     def test_record_makes_a_case(self, home: Home) -> None:
-        home.run("start", "dummy", "--name", "a", "--", "--tui")
+        home.run("start", "dummy", "--name", "a", "--", "--tui", "--mute")
         wait(lambda: home.agents()["a"]["status"] == "READY", "READY")
         case = home.path / "case"
         with home.terminal("record", "a", str(case)) as terminal:

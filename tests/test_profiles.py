@@ -68,7 +68,7 @@ def test_the_built_in_profiles_say_what_was_measured() -> None:
         assert profile.interrupt_keys == b"\x1b"
     assert claude.clear_delay == 0.2
     assert codex.idle_detection.strategy == "hybrid"
-    assert (dummy.paste, dummy.interrupt_keys) == ("plain", b"\x03")
+    assert (dummy.paste, dummy.interrupt_keys) == ("bracketed", b"\x03")
     assert dummy.command == (sys.executable, "-P", "-m", "synapse.dummy_agent")
 
 

@@ -296,6 +296,15 @@ class TestFaults:
             wait(lambda: "You said: round 2" in home.run("screen", "dummy").stdout, "the repainted screen")
             assert "replaced" in home.log("dummy")
 
+    def test_the_host_of_a_background_agent_is_replaced_too(self, home: Home) -> None:
+        home.run("start", "dummy")
+        for _ in range(2):
+            first = hosts(home)
+            os.kill(first[0], signal.SIGKILL)
+            wait(lambda: hosts(home) not in ([], first), "a new host")  # noqa: B023
+            wait(lambda: home.run("status", "dummy", check=False).returncode == 0, "its answer")
+        assert list(home.agents()) == ["dummy"]
+
     def test_a_host_can_be_replaced_after_its_profile_was_broken(self, home: Home) -> None:
         home.profile("mine", "command: cat")
         home.run("start", "mine")

@@ -412,6 +412,8 @@ def test_a_restart_at_every_step(tmp_path: Path) -> None:
         "start": lambda engine, task: engine.start(task),
         "typing": lambda engine, task: engine.store.add_receipt(task, "typing"),
         "submitted": lambda engine, task: engine.store.add_receipt(task, "submitted"),
+        "enter": lambda engine, task: engine.store.add_receipt(task, "enter again"),
+        "replied": lambda engine, task: engine.store.add_receipt(task, "replied"),
         "given": lambda engine, task: engine.given(task),
         "confirmed": lambda engine, task: engine.store.add_receipt(task, "confirmed"),
         "progress": lambda engine, task: engine.progress(task, "so far", append=False),
@@ -431,18 +433,20 @@ def test_a_restart_at_every_step(tmp_path: Path) -> None:
         "start typing put_back": "queued",
         "start typing put_back start typing": "begun",
         "start typing submitted": "begun",
+        "start typing submitted enter": "begun",
+        "start typing submitted confirmed": "begun",
         "start typing submitted cancel": "begun",
         "start typing submitted given": "begun",
-        "start typing submitted given confirmed": "begun",
-        "start typing submitted given confirmed more": "begun",  # the turn first, then what came meanwhile
-        "start typing submitted given confirmed progress": "begun",
-        "start typing submitted given confirmed cancel": "begun",
-        "start typing submitted given confirmed asks": "begun",
-        "start typing submitted given confirmed asks provide": "begun",
-        "start typing submitted given confirmed park": "parked",
-        "start typing submitted given confirmed park more": "queued",
-        "start typing submitted given confirmed more finish": "queued",
-        "start typing submitted given confirmed finish": "completed",
+        "start typing submitted confirmed given": "begun",
+        "start typing submitted confirmed given more": "begun",  # the turn first, then what came meanwhile
+        "start typing submitted confirmed given progress": "begun",
+        "start typing submitted confirmed given cancel": "begun",
+        "start typing submitted confirmed given asks": "begun",
+        "start typing submitted confirmed given asks provide": "begun",
+        "start typing submitted confirmed given park": "parked",
+        "start typing submitted confirmed given park more": "queued",
+        "start typing submitted confirmed given more replied finish": "queued",
+        "start typing submitted confirmed given finish": "completed",
         "cancel": "canceled",
     }
     for number, (case, expected) in enumerate(cases.items()):
@@ -470,6 +474,12 @@ def test_a_restart_at_every_step(tmp_path: Path) -> None:
             assert found.history == task.history and found.receipts == task.receipts, case
             assert found.to_dict()["artifacts"] == task.to_dict()["artifacts"], case
         assert found.sequence >= task.sequence, case
+        waiting = list(after.waiting)
+        assert after.take_up() == begun and after.waiting == waiting, case
+        for task in begun:  # as a courier does that finds the agent at work on it
+            after.given(task)
+            follow_ups = [message for message in pending if message is not task.message][-1:]
+            assert task.pending == (follow_ups if "more" in case else []), case
         assert engine_of(tmp_path / str(number), "run-2").take_up() == []
         last = engine_of(tmp_path / str(number), "run-3").store.get(task.id)
         assert last.ended and (last.error in (None, GONE)), case

@@ -13,6 +13,8 @@ def open_channel(name: str, surroundings: Surroundings) -> Channel:
     from synapse.agents.claude import ClaudeChannel
     from synapse.agents.codex import CodexChannel
     from synapse.agents.gemini import GeminiChannel
+    from synapse.agents.told import ToldChannel
 
-    kinds = {kind.name: kind for kind in (ClaudeChannel, CodexChannel, GeminiChannel, Channel)}
+    known = (ClaudeChannel, CodexChannel, GeminiChannel, ToldChannel, Channel)
+    kinds = {kind.name: kind for kind in known}
     return kinds[name](surroundings)

@@ -1,4 +1,7 @@
-"""The receiving end of the hook program: one event a connection."""
+"""The receiving end of the hook program: one event a connection.
+
+An agent that tells by itself keeps one open: the line `events`, and then an event a line (docs/profiles.md).
+"""
 
 from __future__ import annotations
 
@@ -23,19 +26,25 @@ class EventReceiver:
         self._take = take
 
     async def serve(self) -> asyncio.Server:
-        return await asyncio.start_unix_server(self._on_connection, sock=self._listener)
+        return await asyncio.start_unix_server(self._on_connection, sock=self._listener, limit=EVENT_LIMIT)
 
     async def _on_connection(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
-            data = await asyncio.wait_for(_read_all(reader), PATIENCE)
-            kind, _, body = data.partition(b"\n")
-            event = json.loads(body)
-            if isinstance(event, dict):
-                self._take({**event, "synapse_channel": kind.decode("ascii", "replace")})
+            kind = (await asyncio.wait_for(reader.readline(), PATIENCE)).strip()
+            if kind == b"events":
+                while line := await reader.readline():
+                    self._pass_on(kind, line)
+            else:
+                self._pass_on(kind, await asyncio.wait_for(_read_all(reader), PATIENCE))
         except (ValueError, RecursionError, TimeoutError, OSError) as error:
             logger.warning("an event that makes no sense was left out: %s", error)
         finally:
             writer.close()
+
+    def _pass_on(self, kind: bytes, body: bytes) -> None:
+        event = json.loads(body)
+        if isinstance(event, dict):
+            self._take({**event, "synapse_channel": kind.decode("ascii", "replace")})
 
 
 async def _read_all(reader: asyncio.StreamReader) -> bytes:

@@ -83,11 +83,14 @@ def _become_daemon(profile: Profile, options: Options, pipe: int) -> int:
 
     def report(message: dict[str, object]) -> None:
         """The first word is what the starter waits for; it does not hear the rest."""
-        try:
-            os.write(pipe, json.dumps(message).encode() + b"\n")
-            os.close(pipe)
-        except OSError:
-            pass
+        nonlocal pipe
+        if pipe >= 0:
+            written, pipe = pipe, -1  # its number may be somebody else's from now on
+            try:
+                os.write(written, json.dumps(message).encode() + b"\n")
+            except OSError:
+                pass  # the starter is gone
+            os.close(written)
 
     try:
         return launch.run_agent(profile, options.rest, options.name, options.port, None, report)

@@ -27,6 +27,9 @@ def parser() -> argparse.ArgumentParser:
         "--startup", type=_seconds, default=0.0, metavar="SECONDS", help="silence before the first prompt"
     )
     made.add_argument("--trust", action="store_true", help="ask first whether this folder is trusted")
+    made.add_argument(
+        "--mute", action="store_true", help="tell Synapse nothing: what it does is on the screen only"
+    )
     made.add_argument("--ignore-hup", action="store_true", help="ignore SIGHUP and SIGTERM")
     made.add_argument("--version", action="version", version=f"dummy {__version__}")
     return made

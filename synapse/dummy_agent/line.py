@@ -8,6 +8,7 @@ from synapse.dummy_agent import script
 from synapse.dummy_agent.cells import printable
 from synapse.dummy_agent.console import Console
 from synapse.dummy_agent.process import QUIT_WITHIN, Interrupted, Leave, end, fact
+from synapse.dummy_agent.report import Reporter
 from synapse.dummy_agent.steps import Fact, Flood, Question, Raw, Step, Text, Title, Wait
 
 PROMPT = "dummy> "
@@ -21,6 +22,7 @@ class LineAgent:
         self._received = b""
         self._ended = False
         self._shown = ""
+        self._reporter = Reporter(options.mute)
 
     def run(self) -> int:
         try:
@@ -42,6 +44,7 @@ class LineAgent:
         except Interrupted:
             raise Leave(130) from None
         self._console.write(f"{self._banner}\n")
+        self._reporter.ready()
 
     def _next_message(self) -> str:
         interrupted = float("-inf")
@@ -86,14 +89,18 @@ class LineAgent:
 
     def _answer(self, message: str) -> None:
         self._shown = ""
+        self._reporter.started(message)
+        outcome = "completed"
         try:
             for step in script.steps(message):
                 self._perform(step)
         except Interrupted:
-            self._console.write("\n^C interrupted\n")
-            return
+            outcome = "interrupted"
+            self._console.write("\n^C interrupted")
+            self._shown = "interrupted"
         if self._shown and not self._shown.endswith("\n"):
             self._console.write("\n")
+        self._reporter.ended(outcome)
 
     def _perform(self, step: Step) -> None:
         match step:
@@ -119,6 +126,7 @@ class LineAgent:
         shown = printable(text)
         for chunk in script.words(shown) if self._options.delay else [shown]:
             self._console.write(chunk)
+            self._reporter.said(chunk)
             self._shown = chunk or self._shown
             self._rest(self._options.delay)
 
@@ -144,6 +152,13 @@ class LineAgent:
                     raise Interrupted
 
     def _ask(self, question: Question) -> str:
+        self._reporter.asks()
+        try:
+            return self._put(question)
+        finally:
+            self._reporter.goes_on()
+
+    def _put(self, question: Question) -> str:
         if question.kind == "password":
             try:
                 return self._line(f"{question.text}: ", secret=True)

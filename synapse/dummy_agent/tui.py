@@ -14,6 +14,7 @@ from synapse.dummy_agent.keys import ESCAPE_TIMEOUT, Decoder, Event
 from synapse.dummy_agent.painter import Canvas, Scroller
 from synapse.dummy_agent.process import QUIT_WITHIN, Interrupted, Leave, end, fact
 from synapse.dummy_agent.question import Line, Menu, opened
+from synapse.dummy_agent.report import Reporter
 from synapse.dummy_agent.steps import Fact, Flood, Question, Raw, Step, Text, Title, Wait
 from synapse.dummy_agent.transcript import Transcript
 from synapse.dummy_agent.view import Busy, live
@@ -46,6 +47,7 @@ class TuiAgent:
         self._armed_until = 0.0  # a second Ctrl-C before this quits
         self._decide_at = 0.0  # a lone ESC is a key from then on
         self._title = ""
+        self._reporter = Reporter(options.mute)
 
     def run(self) -> int:
         try:
@@ -72,6 +74,7 @@ class TuiAgent:
                 raise Leave(1) from None
         self._transcript.add("✻ ", self._banner)
         self._paint()
+        self._reporter.ready()
 
     def _enter(self) -> None:
         self._console.raw()
@@ -110,10 +113,13 @@ class TuiAgent:
         self._busy = Busy(time.monotonic())
         self._set_title(BUSY_TITLES[0])
         self._paint()
+        self._reporter.started(message)
+        outcome = "completed"
         try:
             for step in script.steps(message):
                 self._perform(step)
         except (Interrupted, Cancelled):
+            outcome = "interrupted"
             self._transcript.close()
             self._transcript.add("⎿ ", "Interrupted by user")
         self._transcript.close()
@@ -121,6 +127,7 @@ class TuiAgent:
         if self._title in BUSY_TITLES:
             self._set_title(IDLE_TITLE)
         self._paint()
+        self._reporter.ended(outcome)
 
     def _perform(self, step: Step) -> None:
         match step:
@@ -146,6 +153,7 @@ class TuiAgent:
     def _stream(self, text: str) -> None:
         for chunk in script.words(text) if self._options.delay else [text]:
             self._transcript.extend("● ", chunk)
+            self._reporter.said(chunk)
             self._paint()
             self._rest(self._options.delay)
 
@@ -162,10 +170,12 @@ class TuiAgent:
         title = self._title
         self._set_title(IDLE_TITLE)
         self._paint()
+        self._reporter.asks()
         while self._taken is None:
             self._pump(None)
         taken, self._taken, self._question = self._taken, None, None
         self._set_title(title)
+        self._reporter.goes_on()
         return taken
 
     def _write_above(self, data: bytes) -> None:

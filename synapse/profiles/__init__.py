@@ -312,6 +312,8 @@ def _build(explained: Explained) -> Profile:
             "args": tuple(values["args"]),
             "env": dict(values["env"]),
             "bare": tuple(values["bare"]),
+            "expands": tuple(values["expands"]),
+            "answers": tuple(values["answers"]),
             "clear_keys": clear if isinstance(clear, str) else tuple(clear),
             "interrupt_keys": keys.encode(values["interrupt_keys"]),
             "idle_detection": IdleDetection(**values["idle_detection"]),

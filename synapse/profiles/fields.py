@@ -79,6 +79,9 @@ FIELDS = Section(
         "submit_sequence": _SubmitSequence(),
         "submit_delay": Number(0, 30),
         "paste": Choice("bracketed", "plain"),
+        "paste_limit": Integer(100, 100_000_000),
+        "expands": ListOf(Text(empty=False)),
+        "answers": ListOf(Text(empty=False)),
         "clear_keys": Keys("strong"),
         "clear_delay": Number(0, 30),
         "interrupt_keys": Keys(),
@@ -108,7 +111,7 @@ FIELDS = Section(
         "instructions": Section(
             {"method": Choice("argument", "config", "typed", "off"), "argument": Text(empty=False)}
         ),
-        "channel": Choice("none", "claude", "codex", "gemini"),
+        "channel": Choice("none", "events", "claude", "codex", "gemini"),
         "signals": Section({"title": ListOf(_SIGNAL), "osc": ListOf(_OSC_SIGNAL), "screen": ListOf(_SIGNAL)}),
         "response_end": Text(empty=False),
         "size": Section({"cols": Integer(20, 1000), "rows": Integer(5, 500)}),
@@ -126,6 +129,9 @@ DEFAULTS: dict[str, Any] = {
     "submit_sequence": "\r",
     "submit_delay": 0.3,
     "paste": "bracketed",
+    "paste_limit": 100_000,
+    "expands": [],
+    "answers": [],
     "clear_keys": "strong",
     "clear_delay": 0,
     "interrupt_keys": ["C-c"],
@@ -189,10 +195,10 @@ class Signals(Record):
 
 class Profile(Record):
     __slots__ = (
-        "args", "bare", "channel", "clear_delay", "clear_keys", "command", "description", "env",
-        "idle_detection", "input_detection", "install", "instructions", "interrupt_keys", "name", "paste",
-        "path", "ports",
-        "response_end", "signals", "size", "source", "submit_delay", "submit_sequence", "title",
+        "answers", "args", "bare", "channel", "clear_delay", "clear_keys", "command", "description", "env",
+        "expands", "idle_detection", "input_detection", "install", "instructions", "interrupt_keys", "name",
+        "paste", "paste_limit", "path", "ports", "response_end", "signals", "size", "source",
+        "submit_delay", "submit_sequence", "title",
     )  # fmt: skip
     name: str
     source: str
@@ -208,6 +214,9 @@ class Profile(Record):
     submit_sequence: str
     submit_delay: float
     paste: str
+    paste_limit: int  # bytes of a message; a longer one is given by a file
+    expands: tuple[str, ...]  # what the CLI expands in a prompt, such as `@` before a file's name
+    answers: tuple[str, ...]  # names of agents that may answer its prompts
     clear_keys: str | tuple[str, ...]
     clear_delay: float
     interrupt_keys: bytes

@@ -14,9 +14,11 @@ from synapse.relay import wire
 from synapse.relay.attach import Client, peer_is_us
 from synapse.relay.chord import Chord
 from synapse.relay.console import Console
+from synapse.relay.injector import Injector
 from synapse.relay.link import HostLink
 from synapse.relay.pty import Pty, split_winsize
 from synapse.relay.reactor import READ, WRITE, Reactor
+from synapse.relay.typed import NOTHING, what_was_typed
 
 HIGH_WATER = 256 * 1024  # bytes waiting for somebody slow: stop reading where they come from
 SNAPSHOT_PATIENCE = 1.0
@@ -28,6 +30,7 @@ class Front:
         reactor: Reactor,
         pty: Pty,
         link: HostLink,
+        injector: Injector,
         console: Console | None,
         listener: socket.socket,
         detach_keys: tuple[bytes, bytes],
@@ -39,6 +42,7 @@ class Front:
         self._reactor = reactor
         self._pty = pty
         self._link = link
+        self._injector = injector
         self._listener = listener
         self._detach_keys = detach_keys
         self._chord = Chord(*detach_keys)
@@ -51,6 +55,7 @@ class Front:
         self._attached: Client | None = None
         self._held: bytearray | None = None  # output kept back until a new terminal has its snapshot
         self._suspended = False
+        self.keys = 0  # how often a human has typed
         self.console = console
         self.started_here = console is not None
         self.resized = False  # set by the signal itself, which comes before any key that follows it
@@ -117,10 +122,24 @@ class Front:
                     self._detach("detached")
                     return
             if data:
-                self._pty.write(data)
-                self._on_keys()
-                self._link.key(_submits(data))
+                self._take_keys(data)
         self._rebalance()
+
+    def _take_keys(self, data: bytes) -> None:
+        """A human's keys go to the agent at once, or right after what is being typed for Synapse."""
+        if self._injector.busy:
+            self._injector.hold(data, self._take_keys)
+            return
+        self._pty.write(data)
+        self._on_keys()
+        what = what_was_typed(data)
+        if what != NOTHING:
+            self.keys += 1
+            self._link.key(what, self.keys)
+
+    @property
+    def suspended(self) -> bool:
+        return self._suspended
 
     def drain(self) -> None:
         if self.console is not None:
@@ -309,8 +328,3 @@ class Front:
             if client is self._attached:
                 client.tell("exited", status=status)
             client.close()
-
-
-def _submits(data: bytes) -> bool:
-    """Whether these keys hold an Enter, plain or as kitty and xterm encode it."""
-    return b"\r" in data or b"\x1b[13u" in data or b"\x1b[13;1:1u" in data

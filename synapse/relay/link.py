@@ -18,10 +18,6 @@ PING_EVERY = 5.0
 PINGS_UNANSWERED = 4
 
 
-_KEY = wire.pack(wire.KEYS, b"\0")
-_KEY_SUBMITS = wire.pack(wire.KEYS, b"\1")
-
-
 class HostLink:
     def __init__(
         self,
@@ -36,6 +32,7 @@ class HostLink:
         self._log_path = log_path
         self._recent: deque[bytes] = deque()
         self._recent_size = 0
+        self.written = 0  # bytes of the agent's output, ever
         self._spool = bytearray()  # what the host has not taken
         self._pending: list[bytes] = []  # what it will be given in a moment, in one go
         self._pending_size = 0
@@ -90,17 +87,16 @@ class HostLink:
         return 0.0 if lately <= 2 else min(2.0 ** (lately - 3), 30.0)
 
     def output(self, data: bytes) -> None:
+        self.written += len(data)
         self._recent.append(data)
         self._recent_size += len(data)
         while self._recent_size > RECENT_LIMIT and len(self._recent) > 1:
             self._recent_size -= len(self._recent.popleft())
         self._later(wire.pack(wire.OUTPUT, data))
 
-    def key(self, submits: bool) -> None:
+    def key(self, what: int, count: int) -> None:
         """A human has typed; told together with the echo that follows."""
-        frame = _KEY_SUBMITS if submits else _KEY
-        if not self._pending or self._pending[-1] is not frame:
-            self._later(frame)
+        self._later(wire.pack_keys(what, count))
 
     def _later(self, frame: bytes) -> None:
         """The host does not need to wake for every keystroke: it would take the time from its echo."""

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from synapse.relay import wire
 from synapse.relay.console import Console
 from synapse.relay.front import Front
+from synapse.relay.injector import Injector
 from synapse.relay.link import PING_EVERY, PUSH_AFTER, SPOOL_LIMIT, HostLink
 from synapse.relay.pty import Pty
 from synapse.relay.reactor import READ, WRITE, Reactor
@@ -41,8 +42,9 @@ class Relay:
         self._on_ready = on_ready
         self._log = log
         self._reactor = Reactor()
+        self.injector = Injector(self._reactor, pty, self._tell_injected)
         self.front = Front(
-            *(self._reactor, pty, link, console, listener, detach_keys),
+            *(self._reactor, pty, link, self.injector, console, listener, detach_keys),
             *(self._on_terminal_gone, self._catch_echo, self._balance, self._rewatch),
         )
         self._exited = False
@@ -243,8 +245,14 @@ class Relay:
         elif kind == wire.READY:
             self._link.ready = True
             self._on_ready()
+        elif kind == wire.INJECT:
+            self.injector.inject(payload, self.front.keys, self._link.written, self.front.suspended)
         elif kind == wire.STOP:
             self.stop("asked to")
+
+    def _tell_injected(self, name: str, outcome: str) -> None:
+        self._link.send(wire.pack_json(wire.INJECTED, {"id": name, "outcome": outcome}))
+        self._rewatch()
 
     def _replace_host(self, why: str) -> None:
         if self._link.socket is not None:

@@ -14,7 +14,8 @@ CONSOLE = 4  # JSON: the human's terminal that is there now, or null
 SNAPSHOT_WANTED = 5  # the state at this very place in the stream
 EXIT = 6  # JSON: the agent's exit status
 PING = 7
-KEYS = 8  # a human has typed; one byte, 1 if with it a line was submitted
+KEYS = 8  # a human has typed: what it amounts to, and how often a human has
+INJECTED = 9  # JSON: the id of an injection and what became of it
 
 # host to relay
 READY = 20  # the server answers
@@ -22,8 +23,10 @@ TYPE = 21  # bytes for the agent's terminal
 SNAPSHOT = 22  # bytes that redraw the screen
 PONG = 23
 STOP = 24  # end the agent
+INJECT = 25  # JSON: what to type between the keys of a human (injector.py)
 
 _SIZE = struct.Struct("!HH")
+_KEYS = struct.Struct("!BI")
 
 
 def pack(kind: int, payload: bytes = b"") -> bytes:
@@ -41,6 +44,15 @@ def pack_size(cols: int, rows: int) -> bytes:
 def unpack_size(payload: bytes) -> tuple[int, int]:
     cols, rows = _SIZE.unpack(payload)
     return cols, rows
+
+
+def pack_keys(what: int, count: int) -> bytes:
+    return pack(KEYS, _KEYS.pack(what, count & 0xFFFFFFFF))
+
+
+def unpack_keys(payload: bytes) -> tuple[int, int]:
+    what, count = _KEYS.unpack(payload)
+    return what, count
 
 
 class Unpacker:

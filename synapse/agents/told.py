@@ -1,0 +1,60 @@
+"""An agent that tells by itself what it does, over the socket that SYNAPSE_EVENTS names.
+
+{"event": "turn_started", "prompt": "…"}
+{"event": "said", "text": "…", "key": "1"}          one with the same key replaces the earlier one
+{"event": "state", "state": "processing"}            or ready, or input_required
+{"event": "turn_ended", "outcome": "completed", "reply": "…"}   or interrupted, or failed with "error"
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from synapse.agents.base import Channel, Surroundings
+from synapse.agents.facts import Fact, PromptAccepted, Said, StateSeen, TurnEnded
+from synapse.registry import PROCESSING, READY, STATUSES
+from synapse.status import HOOK
+
+OUTCOMES = ("completed", "interrupted", "failed")
+
+
+class ToldChannel(Channel):
+    name = "events"
+
+    def __init__(self, surroundings: Surroundings) -> None:
+        super().__init__(surroundings)
+        self._heard = False
+
+    def on_event(self, event: Mapping[str, Any]) -> list[Fact]:
+        self._heard = True
+        what = event.get("event")
+        if what == "turn_started":
+            why = "it told that a turn has begun"
+            return [PromptAccepted(HOOK, _text(event, "prompt")), StateSeen(HOOK, (PROCESSING,), why)]
+        if what == "said":
+            return [Said(HOOK, _text(event, "text"), _text(event, "key"))]
+        if what == "state":
+            state = _text(event, "state").upper()
+            return [StateSeen(HOOK, (state,), f"it told: {state}")] if state in STATUSES else []
+        if what == "turn_ended":
+            outcome = _text(event, "outcome")
+            reply, error = event.get("reply"), event.get("error")
+            why = "it told that the turn is over"
+            ended = TurnEnded(
+                HOOK,
+                outcome if outcome in OUTCOMES else "completed",
+                reply if isinstance(reply, str) else None,
+                error if isinstance(error, dict) else None,
+                why,
+            )
+            return [ended, StateSeen(HOOK, (READY,), why)]
+        return []
+
+    def missing(self) -> list[str]:
+        return [] if self._heard else ["the agent has told nothing yet"]
+
+
+def _text(event: Mapping[str, Any], key: str) -> str:
+    value = event.get(key)
+    return value if isinstance(value, str) else ""

@@ -1,0 +1,48 @@
+"""What is typed into an agent's composer: a message with its mark, safe to paste. Pure."""
+
+from __future__ import annotations
+
+import re
+
+from synapse.profiles import Profile
+
+PASTE_START, PASTE_END = b"\x1b[200~", b"\x1b[201~"
+PLAIN_LIMIT = 1000  # bytes in one line: a terminal in canonical mode keeps 4,095
+JOINER = "\u2060"  # of no width: `@` and what follows it stay apart for a CLI, and look the same to a reader
+
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\x80-\x9f\u2028\u2029]")
+_ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|[\]P_^X][^\x07\x1b]*(?:\x07|\x1b\\)?|.)?", re.DOTALL)
+_MARK = re.compile(r"\[A2A:", re.IGNORECASE)
+
+
+def clean(text: str) -> str:
+    """Without control characters and escape sequences; lines end in a newline; nobody else's mark."""
+    text = text.replace("\r\n", "\n").replace("\r", "\n")
+    text = _CONTROL.sub("", _ESCAPES.sub("", text))
+    return _MARK.sub("[A2A ", text).encode("utf-8", "replace").decode()
+
+
+def mark(task_id: str, sender: str) -> str:
+    """How a message begins; `task_id` is the short one."""
+    return f"[A2A:{task_id}:{re.sub(r'[^-_.@A-Za-z0-9]', '_', sender)[:64] or 'user'}]"
+
+
+def guard(text: str, expands: tuple[str, ...]) -> str:
+    """Keep the CLI from expanding what only a human at its prompt may mean, such as `@file`."""
+    for character in expands:
+        text = re.sub(rf"(?<!\S){re.escape(character)}(?=\S)", character + JOINER, text)
+    return text
+
+
+def can_take(text: str, bracketed: bool, limit: int) -> bool:
+    """Whether the terminal can take this text as it is; else it goes by a file."""
+    size = len(text.encode())
+    return size <= limit if bracketed else size <= PLAIN_LIMIT and "\n" not in text
+
+
+def typing(profile: Profile, text: str, bracketed: bool) -> list[tuple[float, bytes]]:
+    """The writes, each with the pause before it, that give the agent this text and submit it."""
+    data = text.encode()
+    if bracketed:
+        data = PASTE_START + data + PASTE_END
+    return [(0.0, data), (profile.submit_delay, profile.submit_sequence.encode())]

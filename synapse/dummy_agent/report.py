@@ -1,0 +1,64 @@
+"""Tells Synapse what this agent does, as any agent can: a JSON object a line, over $SYNAPSE_EVENTS."""
+
+import json
+import os
+import socket
+
+_PATIENCE = 0.5
+
+
+class Reporter:
+    """Harmless when nobody listens."""
+
+    def __init__(self, mute: bool) -> None:
+        self._path = "" if mute else os.environ.get("SYNAPSE_EVENTS", "")
+        self._socket: socket.socket | None = None
+        self._said: list[str] = []
+
+    def ready(self) -> None:
+        self._tell(event="state", state="ready")
+
+    def started(self, prompt: str) -> None:
+        self._said = []
+        self._tell(event="turn_started", prompt=prompt)
+
+    def said(self, text: str) -> None:
+        self._said.append(text)
+        self._tell(event="said", text="".join(self._said), key="1")
+
+    def asks(self) -> None:
+        self._tell(event="state", state="input_required")
+
+    def goes_on(self) -> None:
+        self._tell(event="state", state="processing")
+
+    def ended(self, outcome: str) -> None:
+        reply = "".join(self._said)
+        if outcome == "completed":
+            self._tell(event="turn_ended", outcome=outcome, reply=reply)
+        else:
+            self._tell(event="turn_ended", outcome=outcome)
+
+    def _tell(self, **event: str) -> None:
+        if not self._path:
+            return
+        line = json.dumps(event).encode() + b"\n"
+        for _ in range(2):  # the second time for a listener that was replaced
+            try:
+                self._connection().sendall(line)
+                return
+            except OSError:
+                self._drop()
+
+    def _connection(self) -> socket.socket:
+        if self._socket is None:
+            self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+            self._socket.settimeout(_PATIENCE)
+            self._socket.connect(self._path)
+            self._socket.sendall(b"events\n")
+        return self._socket
+
+    def _drop(self) -> None:
+        if self._socket is not None:
+            self._socket.close()
+            self._socket = None

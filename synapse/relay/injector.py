@@ -1,0 +1,98 @@
+"""Typing for Synapse into the agent's terminal, so that nothing a human types is mixed into it.
+
+An injection is a few writes with pauses between them, such as a paste and the Enter that submits it. It names
+the last human key and the last output its author knew of, and is refused if there has been more since. While
+it runs the human's keys are kept back, and come right after it. It runs here to its end whatever becomes of
+the host, and a new host is told which injections were carried out: none is ever carried out twice.
+"""
+
+import json
+from collections import deque
+from collections.abc import Callable
+
+from synapse.relay.pty import Pty
+from synapse.relay.reactor import Reactor
+
+REMEMBERED = 256
+DRAIN_AGAIN = 0.01  # seconds between two looks at what the agent has not taken yet
+DRAIN_AT_MOST = 30.0  # seconds for an agent that takes nothing
+DONE, KEYS, OUTPUT, BUSY, SUSPENDED, STUCK = "done", "keys", "output", "busy", "suspended", "stuck"
+
+
+class Injector:
+    """`told` is given the id of an injection and what became of it."""
+
+    def __init__(self, reactor: Reactor, pty: Pty, told: Callable[[str, str], None]) -> None:
+        self._reactor = reactor
+        self._pty = pty
+        self._told = told
+        self._steps: deque[tuple[float, bytes]] = deque()
+        self._current: str | None = None
+        self._held = bytearray()
+        self._patience = 0.0
+        self._release: Callable[[bytes], None] | None = None
+        self.done: deque[str] = deque(maxlen=REMEMBERED)
+
+    @property
+    def busy(self) -> bool:
+        return self._current is not None
+
+    def known(self) -> list[str]:
+        """What has been typed, or is being."""
+        return [*self.done, *([self._current] if self._current is not None else [])]
+
+    def hold(self, data: bytes, release: Callable[[bytes], None]) -> None:
+        """Keep a human's keys until the injection is over."""
+        self._held += data
+        self._release = release
+
+    def inject(self, payload: bytes, keys: int, output: int, suspended: bool) -> None:
+        request = json.loads(payload)
+        name = str(request["id"])
+        refusal = None
+        if self.busy:
+            refusal = BUSY
+        elif suspended:
+            refusal = SUSPENDED
+        elif request["keys"] is not None and request["keys"] != keys:
+            refusal = KEYS
+        elif request["output"] is not None and request["output"] != output:
+            refusal = OUTPUT
+        if refusal is not None:
+            self._told(name, refusal)
+            return
+        self._current = name
+        self._steps = deque((float(delay), text.encode("latin-1")) for delay, text in request["steps"])
+        self._patience = DRAIN_AT_MOST
+        self._next()
+
+    def _next(self) -> None:
+        if self._pty.backlog:  # the pause counts from the moment the agent has taken what came before
+            self._patience -= DRAIN_AGAIN
+            if self._patience <= 0:
+                self._finish(STUCK)
+            else:
+                self._reactor.later(DRAIN_AGAIN, self._next)
+        elif self._steps:
+            delay, data = self._steps.popleft()
+            if delay:
+                self._reactor.later(delay, lambda: self._write(data))
+            else:
+                self._write(data)
+        else:
+            self._finish(DONE)
+
+    def _write(self, data: bytes) -> None:
+        if self._current is not None:
+            self._pty.write(data)
+            self._next()
+
+    def _finish(self, outcome: str) -> None:
+        name, self._current = self._current, None
+        self._steps.clear()
+        assert name is not None
+        self.done.append(name)  # some of it has been typed even when the agent is stuck
+        self._told(name, outcome)
+        if self._held and self._release is not None:
+            held, self._held = bytes(self._held), bytearray()
+            self._release(held)

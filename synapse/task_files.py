@@ -1,0 +1,39 @@
+"""What a message brings that a terminal cannot take, kept for the agent: files, and texts too long."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import os
+import re
+
+from synapse.paths import private_dir
+from synapse.task import Json
+
+
+def keep_text(folder: str, task_id: str, number: int, text: str) -> str:
+    """The path of a file with this text."""
+    return _write(folder, task_id, f"message-{number}.md", text.encode())
+
+
+def keep_files(folder: str, task_id: str, message: Json) -> Json:
+    """The message with its files on disk, where a part brings one."""
+    parts = []
+    for part in message.get("parts", []):
+        if part.get("type") == "file" and isinstance(part.get("bytes"), str):
+            try:
+                data = base64.b64decode(part["bytes"])
+            except (binascii.Error, ValueError):
+                data = b""
+            name = re.sub(r"[^-\w.]", "_", os.path.basename(str(part.get("name") or "file")))[:100] or "file"
+            part = {**part, "path": _write(folder, task_id, name.lstrip(".") or "file", data)}
+        parts.append(part)
+    return {**message, "parts": parts}
+
+
+def _write(folder: str, task_id: str, name: str, data: bytes) -> str:
+    path = os.path.join(private_dir(os.path.join(folder, "files", task_id)), name)
+    fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    with os.fdopen(fd, "wb") as file:
+        file.write(data)
+    return path
