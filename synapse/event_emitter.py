@@ -29,6 +29,7 @@ class SSEEvent:
     data: dict[str, Any]
     id: str = field(default_factory=lambda: str(uuid.uuid4()))
     retry: int | None = None
+    sent: bytes = field(default=b"", repr=False, compare=False)  # as readers get it, made once for all
 
     def to_sse_format(self) -> str:
         lines = []
