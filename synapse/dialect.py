@@ -25,7 +25,7 @@ from synapse.dialect_models import (
 )
 from synapse.dialect_stream import EventStream, events_of, gone
 from synapse.external_routes import ExternalAgents, external_routes
-from synapse.refusals import TAKING, Route, Unavailable, refusal, responses
+from synapse.refusals import TAKING, Route, Unavailable, in_json, refusal, responses
 from synapse.task import FAILED, INPUT_REQUIRED, REJECTED, Json, Task, WrongState, text_message
 from synapse.tasks import TaskEngine
 
@@ -200,8 +200,9 @@ def _sending(engine: TaskEngine) -> APIRouter:
 
     @router.post(
         "/sendSubscribe",
+        status_code=200,
         response_class=EventStream,
-        responses=responses(*TAKING) | _STREAM,
+        responses=in_json(responses(*TAKING)) | _STREAM,
     )
     async def send_subscribe(
         request: SendBody,
@@ -238,8 +239,9 @@ def _tasks(engine: TaskEngine) -> APIRouter:
 
     @router.get(
         "/{task_id}/subscribe",
+        status_code=200,
         response_class=EventStream,
-        responses=responses(404) | _STREAM | {204: {"description": "it is over, and you know"}},
+        responses=in_json(responses(404)) | _STREAM | {204: {"description": "it is over, and you know"}},
     )
     async def subscribe(
         task_id: TaskId,

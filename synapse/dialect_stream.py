@@ -19,18 +19,23 @@ from synapse.task import FAILED, REJECTED, Json, Task, artifact_to_dict
 from synapse.tasks import TaskEngine
 
 KEEPALIVE = 15.0
+Events = AsyncGenerator[SSEEvent, None] | None
 ALIVE = b": keepalive\n\n"
 
 
-async def events_of(
+def events_of(
     engine: TaskEngine, task_id: str, after: int | None = None, keepalive: float = KEEPALIVE
 ) -> AsyncGenerator[bytes, None]:
-    """What one reader is sent. A reader that falls too far behind is told the whole anew."""
+    """What one reader is sent: everything from this call on, whenever it begins to read."""
+    return _events(engine, task_id, keepalive, *_begin(engine, task_id, after, keepalive))
+
+
+async def _events(
+    engine: TaskEngine, task_id: str, keepalive: float, beginning: list[bytes], events: Events
+) -> AsyncGenerator[bytes, None]:
     while True:
-        task, events = engine.subscribe(task_id, keepalive)
         try:
-            beginning = _missed(engine, task, after) if after is not None else None
-            for piece in snapshot(task) if beginning is None else beginning:
+            for piece in beginning:
                 yield piece
             if events is None:
                 return
@@ -38,16 +43,27 @@ async def events_of(
                 yield encoded(event)
             return
         except Lagged:
-            after = None
+            pass
         finally:
             if events is not None:
                 await events.aclose()
+        beginning, events = _begin(engine, task_id, None, keepalive)  # the whole of it anew
+
+
+def _begin(
+    engine: TaskEngine, task_id: str, after: int | None, keepalive: float
+) -> tuple[list[bytes], Events]:
+    task, events = engine.subscribe(task_id, keepalive)
+    missed = _missed(engine, task, after) if after is not None else None
+    return snapshot(task) if missed is None else missed, events
 
 
 def _missed(engine: TaskEngine, task: Task, after: int) -> list[bytes] | None:
     """What came after the event of that number; None if some of it is no longer there."""
     events = engine.store.events(task.id, after)
-    if [event.number for event in events] != list(range(after + 1, task.sequence + 1)):
+    if after > task.sequence or [event.number for event in events] != list(
+        range(after + 1, task.sequence + 1)
+    ):
         return None
     return [encoded(event) for event in events]
 

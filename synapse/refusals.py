@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Coroutine
 from typing import Any
 
-from fastapi import HTTPException, Request, Response
+from fastapi import Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from fastapi.routing import APIRoute
 from pydantic import BaseModel, Field
+from starlette.exceptions import HTTPException
 
 from synapse.task import (
     BadMessage,
@@ -62,6 +63,15 @@ def responses(*statuses: int) -> dict[int | str, dict[str, Any]]:
     """These, and what can happen to any request, for the documentation."""
     return RESPONSES | {
         status: {"model": Refusal, "description": _NAMED[status]} for status in sorted(statuses)
+    }
+
+
+def in_json(documented: dict[int | str, dict[str, Any]]) -> dict[int | str, dict[str, Any]]:
+    """The same for a route whose answer is not JSON: FastAPI would say that its refusals are not either."""
+    schema = {"$ref": "#/components/schemas/Refusal"}
+    return {
+        status: {"description": response["description"], "content": {"application/json": {"schema": schema}}}
+        for status, response in documented.items()
     }
 
 
