@@ -63,7 +63,11 @@ _STREAM: dict[int | str, dict[str, Any]] = {
         "description": "`status`, `artifact` and `receipt` events, `id` numbers them; ends with the task",
         "content": {
             "text/event-stream": {
-                "schema": {"type": "string"},
+                "schema": {
+                    "type": "object",
+                    "description": "one event; data is the JSON of an object",
+                    "properties": {name: {"type": "string"} for name in ("id", "event", "data")},
+                },
                 "example": 'id: 3\nevent: status\ndata: {"taskId": "…", "state": "working"}\n\n',
             }
         },

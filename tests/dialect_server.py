@@ -56,7 +56,7 @@ class Server:
         return await self.client.get(path, **more)
 
     async def post(self, path: str, body: object = None, **more: Any) -> httpx.Response:
-        return await self.client.post(path, **({"json": body} if body is not None else {}), **more)
+        return await self.client.post(path, json=body, **more)
 
     async def send(self, text: str, **more: Any) -> str:
         """The id of a task that was accepted."""
