@@ -17,6 +17,7 @@ from typing import Any
 
 KEEPALIVE = 30.0  # seconds of silence after which a listener is given an empty event
 KEEP = 10_000  # events that wait for the slowest listener
+TRIM = 256  # events that everybody has heard: fewer are not worth the work of dropping them
 END_STATES = frozenset(("completed", "failed", "canceled", "rejected"))
 
 
@@ -28,6 +29,7 @@ class SSEEvent:
     data: dict[str, Any]
     id: str = field(default_factory=lambda: str(uuid.uuid4()))
     retry: int | None = None
+    sent: bytes = field(default=b"", repr=False, compare=False)  # as readers get it, made once for all
 
     def to_sse_format(self) -> str:
         lines = []
@@ -50,10 +52,61 @@ class Lagged(Exception):
     """The listener has fallen too far behind: what it has missed is in the store."""
 
 
-class _Listener:
+class _Place:
+    """Where a listener is."""
+
     def __init__(self, at: int) -> None:
         self.at = at  # the index of the next event, counted from the first one ever
         self.news = asyncio.Event()
+
+
+class Subscription(AsyncGenerator[SSEEvent, None]):
+    """What one listener hears. Closed or let go of, begun or not, it leaves nothing behind."""
+
+    def __init__(self, emitter: TaskEventEmitter, keepalive: float) -> None:
+        self._emitter = emitter
+        self._keepalive = keepalive
+        self._place = emitter.enter()
+        self._open = True
+
+    async def asend(self, value: None) -> SSEEvent:
+        while self._open:
+            try:
+                event = self._emitter.next(self._place)
+            except Lagged:
+                self.close()
+                raise
+            if event is not None:
+                return event
+            if self._emitter.closed:
+                self.close()
+                break
+            self._place.news.clear()
+            try:
+                async with asyncio.timeout(self._keepalive):
+                    await self._place.news.wait()
+            except TimeoutError:
+                return SSEEvent("", {}, "")
+            except asyncio.CancelledError:
+                self.close()
+                raise
+        raise StopAsyncIteration
+
+    async def athrow(self, typ: Any, val: Any = None, tb: Any = None, /) -> SSEEvent:
+        self.close()
+        raise typ if val is None else val
+
+    async def aclose(self) -> None:
+        self.close()
+
+    def close(self) -> None:
+        if self._open:
+            self._open = False
+            self._place.news.set()
+            self._emitter.leave(self._place)
+
+    def __del__(self) -> None:
+        self.close()
 
 
 class TaskEventEmitter:
@@ -64,53 +117,49 @@ class TaskEventEmitter:
         self._keep = keep
         self._events: list[SSEEvent] = []
         self._first = 0  # the index of the first event that is still kept
-        self._listeners: set[_Listener] = set()
-        self._closed = False
+        self._places: set[_Place] = set()
+        self.closed = False
 
     @property
     def listeners(self) -> int:
-        return len(self._listeners)
+        return len(self._places)
 
-    def subscribe(self, keepalive: float = KEEPALIVE) -> AsyncGenerator[SSEEvent, None]:
+    def subscribe(self, keepalive: float = KEEPALIVE) -> Subscription:
         """Every event from this call on, until the task ends."""
-        listener = _Listener(self._first + len(self._events))
-        self._listeners.add(listener)
-        return self._listen(listener, keepalive)
+        return Subscription(self, keepalive)
 
-    async def _listen(self, listener: _Listener, keepalive: float) -> AsyncGenerator[SSEEvent, None]:
-        try:
-            while True:
-                while listener.at < self._first + len(self._events):
-                    if listener.at < self._first:
-                        raise Lagged
-                    event = self._events[listener.at - self._first]
-                    listener.at += 1
-                    yield event
-                self._trim()
-                if self._closed:
-                    return
-                listener.news.clear()
-                try:
-                    async with asyncio.timeout(keepalive):
-                        await listener.news.wait()
-                except TimeoutError:
-                    yield SSEEvent("", {}, "")
-        finally:
-            self._listeners.discard(listener)
+    def enter(self) -> _Place:
+        place = _Place(self._first + len(self._events))
+        self._places.add(place)
+        return place
+
+    def leave(self, place: _Place) -> None:
+        self._places.discard(place)
+        self._trim()
+
+    def next(self, place: _Place) -> SSEEvent | None:
+        """The event at this place, which then moves on; None if it has not happened yet."""
+        if place.at < self._first:
+            raise Lagged
+        if place.at == self._first + len(self._events):
             self._trim()
+            return None
+        event = self._events[place.at - self._first]
+        place.at += 1
+        return event
 
     def emit(self, event: SSEEvent) -> None:
         """Tell everybody; after an end state there is nothing more to tell."""
-        if self._listeners:
+        if self._places:
             self._events.append(event)
             if len(self._events) > 2 * self._keep:
                 self._drop(len(self._events) - self._keep)
         else:
             self._first += 1
         if event.event_type == "status" and event.data.get("state") in END_STATES:
-            self._closed = True
-        for listener in self._listeners:
-            listener.news.set()
+            self.closed = True
+        for place in self._places:
+            place.news.set()
 
     async def emit_status(self, state: str, error: dict[str, Any] | None = None) -> None:
         data: dict[str, Any] = {"taskId": self.task_id, "state": state, "timestamp": timestamp()}
@@ -123,9 +172,12 @@ class TaskEventEmitter:
         self.emit(SSEEvent("artifact", {"taskId": self.task_id, "artifact": artifact, "append": append}))
 
     def _trim(self) -> None:
-        slowest = min((listener.at for listener in self._listeners), default=self._first + len(self._events))
-        if slowest - self._first > 256 or not self._listeners:
-            self._drop(slowest - self._first)
+        if not self._places:
+            self._drop(len(self._events))
+        elif len(self._events) > TRIM:
+            slowest = min(place.at for place in self._places)
+            if slowest - self._first > TRIM:
+                self._drop(slowest - self._first)
 
     def _drop(self, count: int) -> None:
         if count > 0:

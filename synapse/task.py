@@ -8,6 +8,7 @@ Messages and parts are kept in one neutral form, whatever dialect they came in:
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,6 +17,7 @@ from synapse.event_emitter import END_STATES, timestamp
 SUBMITTED, WORKING, INPUT_REQUIRED = "submitted", "working", "input_required"
 COMPLETED, FAILED, CANCELED, REJECTED = "completed", "failed", "canceled", "rejected"
 STATES = (SUBMITTED, WORKING, INPUT_REQUIRED, COMPLETED, FAILED, CANCELED, REJECTED)
+DEPTH = 100  # of lists and objects in one another
 REPLY = "reply"  # the id of the artifact that holds what the agent said
 
 Json = dict[str, Any]
@@ -82,6 +84,7 @@ class Task:
     sequence: int = 0  # of its last event
     request_id: str | None = None  # the same one twice is the same task
     cancel_wanted: bool = False
+    at_work: bool = False  # the agent has a message of it, and its turn is not over
 
     @property
     def ended(self) -> bool:
@@ -185,3 +188,37 @@ def message_text(message: Json) -> str:
             where = part.get("path") or part.get("uri") or "no content"
             pieces.append(f"File {part.get('name') or 'attached'}: {where}")
     return "\n\n".join(pieces)
+
+
+def measured(value: Any) -> int:
+    """The bytes of text in a value. Raises BadMessage for one that JSON cannot carry."""
+    total, left = 0, [(value, 0)]
+    while left:
+        item, depth = left.pop()
+        if depth > DEPTH:
+            raise BadMessage(f"the message is nested more than {DEPTH} levels deep: send it as text.")
+        if isinstance(item, str):
+            total += len(item.encode("utf-8", "replace"))
+        elif isinstance(item, dict):
+            left += ((inner, depth + 1) for pair in item.items() for inner in pair)
+        elif isinstance(item, list):
+            left += ((inner, depth + 1) for inner in item)
+        elif isinstance(item, float) and not math.isfinite(item):
+            raise BadMessage("the message holds a number that is not finite, which JSON does not have.")
+        else:
+            total += 8
+    return total
+
+
+def mended(value: Any) -> Any:
+    """The value with halves of characters, which UTF-8 does not have, put together or replaced."""
+    if isinstance(value, str):
+        try:
+            value.encode()
+        except UnicodeEncodeError:
+            return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    elif isinstance(value, dict):
+        return {mended(key): mended(inner) for key, inner in value.items()}
+    elif isinstance(value, list):
+        return [mended(inner) for inner in value]
+    return value

@@ -8,12 +8,14 @@ disk. A file that is damaged is set aside, and another begun.
 from __future__ import annotations
 
 import json
+import logging
 import sqlite3
 import time
 import uuid
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from synapse import task_rows as rows
 from synapse.database import Database, Statement
 from synapse.event_emitter import END_STATES, SSEEvent, timestamp
 from synapse.task import (
@@ -27,43 +29,10 @@ from synapse.task import (
     TaskNotFound,
 )
 
-VERSION = 1
-GONE: Json = {"code": "AGENT_GONE", "message": "the agent ended before the task did"}
+logger = logging.getLogger(__name__)
 
-_SCHEMA = """
-CREATE TABLE IF NOT EXISTS tasks (
-    arrival INTEGER PRIMARY KEY AUTOINCREMENT,
-    id TEXT NOT NULL UNIQUE,
-    run TEXT NOT NULL,
-    context_id TEXT NOT NULL,
-    state TEXT NOT NULL,
-    priority INTEGER NOT NULL,
-    created_at REAL NOT NULL,
-    updated_at REAL NOT NULL,
-    request_id TEXT UNIQUE,
-    message TEXT NOT NULL,
-    detail TEXT NOT NULL
-);
-CREATE INDEX IF NOT EXISTS tasks_by_update ON tasks (updated_at, id);
-CREATE INDEX IF NOT EXISTS tasks_by_context ON tasks (context_id);
-CREATE TABLE IF NOT EXISTS events (
-    task_id TEXT NOT NULL,
-    sequence INTEGER NOT NULL,
-    kind TEXT NOT NULL,
-    data TEXT NOT NULL,
-    PRIMARY KEY (task_id, sequence)
-) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS push_configs (
-    task_id TEXT NOT NULL,
-    id TEXT NOT NULL,
-    config TEXT NOT NULL,
-    PRIMARY KEY (task_id, id)
-) WITHOUT ROWID;
-"""
-_DETAIL = ("sender", "history", "pending", "prompt", "error", "note", "metadata", "receipts", "cancel_wanted")
-_COLUMNS = (
-    "arrival, id, run, context_id, state, priority, created_at, updated_at, request_id, message, detail"
-)
+GONE: Json = {"code": "AGENT_GONE", "message": "the agent ended before the task did"}
+_ENDED = ",".join(f"'{state}'" for state in sorted(END_STATES))
 
 Listener = Callable[[Task, SSEEvent], None]
 
@@ -81,9 +50,11 @@ class TaskStore:
         self._keep = keep
         self._clock = clock
         self._live: dict[str, Task] = {}
+        self._unsaved: dict[str, Task] = {}  # ended, but the disk does not have it yet
+        self._push: dict[str, dict[str, Json]] = {}  # the push configurations of live tasks
         self._listeners: list[Listener] = []
         self._created = 0
-        self._db = Database(path, _SCHEMA, VERSION, self._rows_under_way)
+        self._db = Database(path, rows.SCHEMA, rows.VERSION, self._rows_under_way)
 
     def on_event(self, listener: Listener) -> None:
         self._listeners.append(listener)
@@ -118,11 +89,12 @@ class TaskStore:
             sender=sender,
             created_at=now,
             updated_at=now,
+            pending=[message],
             metadata=metadata or {},
             request_id=request_id,
         )
         try:
-            task.arrival = self._db.insert(self._insertion(task))
+            task.arrival = self._db.insert(rows.insertion(task))
         except sqlite3.Error as error:
             raise StoreFailed(
                 f"the task cannot be stored ({error}): see to the disk, then send again."
@@ -135,8 +107,7 @@ class TaskStore:
         return task
 
     def get(self, task_id: str) -> Task:
-        """The task of this id; a short id will do for one that is under way."""
-        task = self._live.get(task_id) or self._load(task_id)
+        task = self._known(task_id) or self._load(task_id)
         if task is None:
             raise TaskNotFound(f"there is no task {task_id!r}: `synapse tasks` lists them.")
         return task
@@ -162,10 +133,16 @@ class TaskStore:
         task = self.get(task_id)
         if task.ended:
             return task
-        artifact = {"artifact_id": artifact.get("artifact_id") or str(uuid.uuid4()), **artifact}
+        artifact = {**artifact, "artifact_id": artifact.get("artifact_id") or str(uuid.uuid4())}
+        known = [a["artifact_id"] for a in task.artifacts]
+        # There is nothing to continue yet: clients pass over a continuation of what they have not seen.
+        append = append and artifact["artifact_id"] in known
+        # An agent's screen is told anew with each change: what the only artifact was before is of no use.
+        anew = not append and known == [artifact["artifact_id"]]
         task.take_artifact(artifact, append)
         data = {"taskId": task.id, "contextId": task.context_id, "artifact": artifact, "append": append}
-        self._append(task, "artifact", {**data, "lastChunk": last})
+        before = (rows.without_artifacts(task),) if anew else ()
+        self._append(task, "artifact", {**data, "lastChunk": last}, *before)
         return task
 
     def set_input_required(self, task_id: str, input_prompt: Json) -> Task:
@@ -185,8 +162,8 @@ class TaskStore:
     # --- more ---------------------------------------------------------------------------------------------
 
     def find_request(self, request_id: str) -> Task | None:
-        row = self._db.read("SELECT id FROM tasks WHERE request_id = ?", (request_id,))
-        return self.get(row[0][0]) if row else None
+        found = self._db.read("SELECT id FROM tasks WHERE request_id = ?", (request_id,))
+        return self.get(found[0][0]) if found else None
 
     def add_receipt(self, task: Task, step: str, **evidence: Any) -> None:
         """A step that was really taken, with its time and what shows it."""
@@ -224,19 +201,20 @@ class TaskStore:
             where.append("(updated_at, id) < (?, ?)")
             values += after
         clause = f" WHERE {' AND '.join(where)}" if where else ""
-        rows = self._db.read(
-            f"SELECT {_COLUMNS} FROM tasks{clause} ORDER BY updated_at DESC, id DESC LIMIT ?",
+        found = self._db.read(
+            f"SELECT {rows.COLUMNS} FROM tasks{clause} ORDER BY updated_at DESC, id DESC LIMIT ?",
             (*values, limit),
         )
-        return [self._live.get(row[1]) or self._from_row(row) for row in rows]
+        tasks = (self._known(row[1]) or self._task(row) for row in found)
+        return [task for task in tasks if task is not None]
 
     def count(
         self, *, states: Iterable[str] = (), context_id: str | None = None, since: float | None = None
     ) -> int:
         where, values = self._filter(states, context_id, since)
         clause = f" WHERE {' AND '.join(where)}" if where else ""
-        rows = self._db.read(f"SELECT count(*) FROM tasks{clause}", tuple(values))
-        return int(rows[0][0]) if rows else 0
+        found = self._db.read(f"SELECT count(*) FROM tasks{clause}", tuple(values))
+        return int(found[0][0]) if found else 0
 
     @staticmethod
     def _filter(
@@ -258,24 +236,26 @@ class TaskStore:
 
     def events(self, task_id: str, after: int = 0) -> list[SSEEvent]:
         """What has happened to a task since the event of that number, as far as it is kept."""
-        rows = self._db.read(
+        found = self._db.read(
             "SELECT sequence, kind, data FROM events WHERE task_id = ? AND sequence > ? ORDER BY sequence",
             (task_id, after),
         )
-        return [SSEEvent(kind, json.loads(data), str(number)) for number, kind, data in rows]
+        return [SSEEvent(kind, json.loads(data), str(number)) for number, kind, data in found]
 
     def take_over(self) -> list[Task]:
         """At the start: fail what dead runs have left, and return what this run has under way."""
-        rows = self._db.read(
-            f"SELECT {_COLUMNS} FROM tasks WHERE state NOT IN ({','.join('?' * len(END_STATES))})"
-            " ORDER BY arrival",
-            tuple(END_STATES),
+        found = self._db.read(
+            f"SELECT {rows.COLUMNS} FROM tasks WHERE state NOT IN ({_ENDED}) ORDER BY arrival"
         )
         mine = []
-        for row in rows:
-            task = self._from_row(row)
+        for row in found:
+            task = self._known(row[1]) or self._task(row)
+            if task is None or task.ended:
+                continue
             self._live[task.id] = task
             if task.run == self.run:
+                if configs := self.push_configs(task.id):
+                    self._push[task.id] = configs
                 mine.append(task)
             elif task.cancel_wanted:
                 self.update_status(task.id, CANCELED)
@@ -286,14 +266,18 @@ class TaskStore:
     # --- push notification configurations -----------------------------------------------------------------
 
     def set_push_config(self, task_id: str, config_id: str, config: Json) -> None:
-        row = (task_id, config_id, json.dumps(config))
-        self._db.write(("INSERT OR REPLACE INTO push_configs VALUES (?, ?, ?)", row))
+        if task_id in self._live:
+            self._push.setdefault(task_id, {})[config_id] = config
+        self._db.write(rows.push_config(task_id, config_id, config))
 
     def push_configs(self, task_id: str) -> dict[str, Json]:
-        rows = self._db.read("SELECT id, config FROM push_configs WHERE task_id = ? ORDER BY id", (task_id,))
-        return {config_id: json.loads(config) for config_id, config in rows}
+        if task_id in self._push:
+            return dict(sorted(self._push[task_id].items()))
+        found = self._db.read("SELECT id, config FROM push_configs WHERE task_id = ? ORDER BY id", (task_id,))
+        return {config_id: json.loads(config) for config_id, config in found}
 
     def remove_push_config(self, task_id: str, config_id: str) -> None:
+        self._push.get(task_id, {}).pop(config_id, None)
         self._db.write(("DELETE FROM push_configs WHERE task_id = ? AND id = ?", (task_id, config_id)))
 
     # --- events and rows ----------------------------------------------------------------------------------
@@ -301,11 +285,12 @@ class TaskStore:
     def _append(self, task: Task, kind: str, data: Json, *before: Statement) -> None:
         task.sequence += 1
         event = SSEEvent(kind, data, str(task.sequence))
-        statements = [*before, self._event_row(task, kind, data)]
+        statements = [*before, rows.event(task.id, task.sequence, kind, data)]
         if kind == "status" and task.ended:
             # The whole of it is in its row now; the pieces of its reply were for those who listened.
-            statements.append(("DELETE FROM events WHERE task_id = ? AND kind = 'artifact'", (task.id,)))
+            statements.append(rows.without_artifacts(task))
             self._live.pop(task.id, None)
+            self._unsaved[task.id] = task
         self._db.write(*statements)
         for listener in self._listeners:
             listener(task, event)
@@ -322,50 +307,35 @@ class TaskStore:
 
     def _touched(self, task: Task) -> Statement:
         task.updated_at = max(self._clock(), task.updated_at)
-        return (
-            "UPDATE tasks SET state = ?, updated_at = ?, detail = ? WHERE id = ?",
-            (task.state, task.updated_at, self._detail(task), task.id),
-        )
+        return rows.update(task)
 
-    @staticmethod
-    def _event_row(task: Task, kind: str, data: Json) -> Statement:
-        row = (task.id, task.sequence, kind, json.dumps(data, ensure_ascii=False))
-        return "INSERT OR REPLACE INTO events VALUES (?, ?, ?, ?)", row
-
-    def _detail(self, task: Task) -> str:
-        detail = {name: value for name in _DETAIL if (value := getattr(task, name))}
-        if task.ended:
-            detail["artifacts"] = task.artifacts
-        return json.dumps(detail, ensure_ascii=False)
-
-    def _insertion(self, task: Task) -> Statement:
-        return (
-            "INSERT INTO tasks (id, run, context_id, state, priority, created_at, updated_at, request_id,"
-            " message, detail) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            (
-                *(task.id, task.run, task.context_id, task.state, task.priority),
-                *(task.created_at, task.updated_at, task.request_id),
-                json.dumps(task.message, ensure_ascii=False),
-                self._detail(task),
-            ),
-        )
+    def _known(self, task_id: str) -> Task | None:
+        """What memory has: the truth, while it has anything."""
+        if self._unsaved and self._db.saved:
+            for saved in self._unsaved:
+                self._push.pop(saved, None)
+            self._unsaved.clear()
+        return self._live.get(task_id) or self._unsaved.get(task_id)
 
     def _load(self, task_id: str) -> Task | None:
-        rows = self._db.read(f"SELECT {_COLUMNS} FROM tasks WHERE id = ?", (task_id,))
-        return self._from_row(rows[0]) if rows else None
+        found = self._db.read(f"SELECT {rows.COLUMNS} FROM tasks WHERE id = ?", (task_id,))
+        return self._task(found[0]) if found else None
 
-    def _from_row(self, row: tuple[Any, ...]) -> Task:
-        arrival, task_id, run, context_id, state, priority, *times, request_id, message, detail = row
-        task = Task(task_id, context_id, json.loads(message), run, state, priority, arrival)
-        (task.created_at, task.updated_at), task.request_id = times, request_id
-        for name, value in json.loads(detail).items():
-            setattr(task, name, value)
-        events = self.events(task_id)
-        task.sequence = events[-1].number if events else 0
-        if not task.ended:
-            for event in events:
+    def _task(self, row: tuple[Any, ...]) -> Task | None:
+        """None for a row that cannot be read: the others can."""
+        try:
+            task = rows.task_of(row)
+            if task.ended:
+                last = self._db.read("SELECT max(sequence) FROM events WHERE task_id = ?", (task.id,))
+                task.sequence = int(last[0][0] or 0) if last else 0
+                return task
+            for event in self.events(task.id):
+                task.sequence = event.number
                 if event.event_type == "artifact":
                     task.take_artifact(event.data["artifact"], event.data["append"])
+        except (ValueError, TypeError, KeyError, AttributeError) as error:
+            logger.error("task %s in %s cannot be read: %r", row[1], self.path, error)
+            return None
         return task
 
     def _new_id(self) -> str:
@@ -375,21 +345,25 @@ class TaskStore:
         return made
 
     def _rows_under_way(self) -> list[Statement]:
-        """All of it, for a file that is begun anew."""
+        """All that memory has, for a file that is begun anew."""
         statements = []
-        for task in self.live():
-            statements.append(self._insertion(task))
-            for artifact in task.artifacts:
-                task.sequence += 1
+        for task in [*self._unsaved.values(), *self.live()]:
+            statements.append(rows.insertion(task))
+            # Each artifact was at least one event, after the first one of all: the numbers are free.
+            for number, artifact in enumerate([] if task.ended else task.artifacts, 1):
                 data = {"taskId": task.id, "artifact": artifact, "append": False}
-                statements.append(self._event_row(task, "artifact", data))
+                statements.append(rows.event(task.id, number, "artifact", data))
+            statements.append(rows.event(task.id, task.sequence, "status", self._status(task)))
+            for config_id, config in self._push.get(task.id, {}).items():
+                statements.append(rows.push_config(task.id, config_id, config))
         return statements
 
     def _prune(self) -> None:
         """Only so many ended tasks are kept."""
-        ended = ",".join("?" * len(END_STATES))
-        old = f"SELECT id FROM tasks WHERE state IN ({ended}) ORDER BY arrival DESC LIMIT -1 OFFSET ?"
-        values = (*END_STATES, self._keep)
-        self._db.write((f"DELETE FROM events WHERE task_id IN ({old})", values))
-        self._db.write((f"DELETE FROM push_configs WHERE task_id IN ({old})", values))
-        self._db.write((f"DELETE FROM tasks WHERE id IN ({old})", values))
+        old = f"SELECT id FROM tasks WHERE state IN ({_ENDED}) ORDER BY arrival DESC LIMIT -1 OFFSET ?"
+        values = (self._keep,)
+        self._db.write(
+            (f"DELETE FROM events WHERE task_id IN ({old})", values),
+            (f"DELETE FROM push_configs WHERE task_id IN ({old})", values),
+            (f"DELETE FROM tasks WHERE id IN ({old})", values),
+        )

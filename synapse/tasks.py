@@ -28,7 +28,10 @@ from synapse.task import (
     TaskNotFound,
     TooLarge,
     WrongState,
+    measured,
+    mended,
     message_text,
+    text_message,
 )
 from synapse.task_store import TaskStore
 
@@ -86,7 +89,7 @@ class TaskEngine:
             return known
         if self.refusing:
             raise StoreFailed(f"no task can be stored: {self.refusing}.")
-        self._check(message)
+        message = self._checked(message)
         if priority not in PRIORITIES:
             raise BadMessage(f"priority is {priority}: it goes from 1 to 5, and 5 interrupts.")
         if len(self._waiting) >= self.limits.queue:
@@ -96,10 +99,9 @@ class TaskEngine:
             context_id=context_id,
             priority=priority,
             sender=sender,
-            metadata=metadata,
+            metadata=self._checked_metadata(metadata),
             request_id=request_id,
         )
-        task.pending.append(message)
         self.store.add_receipt(task, "queued", ahead=self._ahead_of(task))
         self._enqueue(task)
         return task
@@ -113,10 +115,14 @@ class TaskEngine:
             raise BadMessage(f"task {task.id} belongs to another context, {task.context_id}.")
         if task.ended:
             raise WrongState(f"task {task.id} is {task.state}: send a new one.")
-        self._check(message)
-        if task.state == INPUT_REQUIRED and task is self.running:
+        message = self._checked(message)
+        if task.state == INPUT_REQUIRED and self._is_with_agent(task):
             await self._courier().answer(task, message_text(message), sender)
             return task
+        if task.state == INPUT_REQUIRED and (task.prompt or {}).get("type") == "password":
+            raise WrongState(f"task {task.id} asked for a secret, and no longer does: cancel it.")
+        if len(task.pending) >= self.limits.queue:
+            raise QueueFull(f"{len(task.pending)} messages to task {task.id} wait already: send it later.")
         task.pending.append(message)
         task.history.append(message)
         if task.state == INPUT_REQUIRED:
@@ -131,9 +137,10 @@ class TaskEngine:
         task = self.store.get(task_id)
         if task.state != INPUT_REQUIRED:
             raise WrongState(f"task {task.id} is {task.state}: it does not wait for input.")
-        if task is not self.running:
-            return await self.follow_up(task_id, {"role": "user", "parts": [{"type": "text", "text": text}]})
-        await self._courier().answer(task, text, by)
+        if not self._is_with_agent(task):
+            return await self.follow_up(task_id, text_message(text), sender=by)
+        self._check_size(measured(text))
+        await self._courier().answer(task, mended(text), by)
         return task
 
     async def cancel(self, task_id: str, patience: float = 10.0) -> Task:
@@ -141,12 +148,16 @@ class TaskEngine:
         task = self.store.get(task_id)
         if task.ended:
             raise NotCancelable(f"task {task.id} is {task.state} already.")
-        if task is not self.running:
+        if not self._is_with_agent(task):
             self._forget(task)
-            return self.store.update_status(task.id, CANCELED, note="canceled before the agent was given it")
+            parked = task.state == INPUT_REQUIRED
+            note = (
+                "canceled while it waited for input" if parked else "canceled before it was the agent's turn"
+            )
+            return self.store.update_status(task.id, CANCELED, note=note)
         task.cancel_wanted = True
         self.store.save(task)
-        self._courier().wake()
+        self._wake()
         return await self.wait(task.id, until=lambda t: t.ended, timeout=patience)
 
     async def wait(
@@ -208,53 +219,63 @@ class TaskEngine:
     def put_back(self, task: Task) -> None:
         """It could not be given: it keeps its place."""
         self.running = None
-        self._waiting.append(task)
+        if not task.ended:
+            self._waiting.append(task)
+            if _was_typed(task):
+                self.store.add_receipt(task, "put_back")
 
     def given(self, task: Task) -> None:
         """The agent has the message: it must not be given again."""
-        if task.pending:
-            del task.pending[0]
+        if not task.at_work:  # else a host before this one has noted it, and what is pending came later
+            del task.pending[:1]
+        task.at_work = True
         self.store.update_status(task.id, WORKING)
 
     def take_up(self) -> list[Task]:
         """After a restart: the queue as it was, and the tasks that the agent may have been given."""
         begun = []
         for task in self.store.take_over():
-            if task.pending and not _was_typed(task):
-                self._waiting.append(task)
-            elif task.state == INPUT_REQUIRED and not task.prompt:
-                pass  # parked: it waits for a message
-            else:
+            if task.at_work or _was_typed(task):
                 begun.append(task)
+            elif task.cancel_wanted:
+                self.canceled(task, "canceled before it was the agent's turn")
+            elif task.state != INPUT_REQUIRED and task not in self._waiting:
+                self._waiting.append(task)  # else it is parked, and waits for a message
         return begun
 
     def progress(self, task: Task, text: str, append: bool) -> None:
         """What the agent has said so far: more of it, or all of it anew."""
-        self.store.add_artifact(task.id, reply_artifact(text, "partial"), append, last=False)
+        self.store.add_artifact(task.id, reply_artifact(mended(text), "partial"), append, last=False)
 
     def asks(self, task: Task, prompt: Json) -> None:
-        self.store.set_input_required(task.id, prompt)
+        self.store.set_input_required(task.id, mended(prompt))
 
     def finish(self, task: Task, reply: str, source: str | None, derived: Iterable[Json] = ()) -> None:
         """The turn is over: exactly this was said. Then the task is, unless more was sent to it."""
-        task.history.append({"role": "agent", "parts": [{"type": "text", "text": reply}]})
+        if task.ended:
+            return
+        reply = mended(reply)
+        task.history.append(text_message(reply, "agent"))
+        task.at_work = False
+        self.store.add_artifact(task.id, reply_artifact(reply, source or "screen"))
         if task.pending and not task.cancel_wanted:
-            self.running = None
-            self.store.add_artifact(task.id, reply_artifact(reply, source or "screen"))
+            self._release(task)
+            self.store.save(task)
             self._enqueue(task)
             return
-        self.store.add_artifact(task.id, reply_artifact(reply, source or "screen"))
         for artifact in derived:
-            self.store.add_artifact(task.id, artifact)
+            self.store.add_artifact(task.id, mended(artifact))
         self._end(task, COMPLETED)
 
     def park(self, task: Task, prompt: Json | None = None) -> None:
         """It asks something, but holds nothing: the next message to it is its answer."""
+        task.at_work = False
         self._release(task)
-        self.store.update_status(task.id, INPUT_REQUIRED, prompt=prompt)
+        self.store.add_receipt(task, "parked")
+        self.store.update_status(task.id, INPUT_REQUIRED, prompt=mended(prompt))
 
     def fail(self, task: Task, error: Json) -> None:
-        self._end(task, FAILED, error=error)
+        self._end(task, FAILED, error=mended(error))
 
     def canceled(self, task: Task, why: str) -> None:
         self._end(task, CANCELED, note=why)
@@ -270,46 +291,63 @@ class TaskEngine:
     def _end(self, task: Task, state: str, error: Json | None = None, note: str = "") -> None:
         self._forget(task)
         self._release(task)
+        task.at_work = False
         self.store.update_status(task.id, state, error=error, note=note)
 
     def _release(self, task: Task) -> None:
         if self.running is task:
             self.running = None
-        if self.courier is not None:
-            self.courier.wake()
+        self._wake()
 
     def _forget(self, task: Task) -> None:
         if task in self._waiting:
             self._waiting.remove(task)
 
     def _enqueue(self, task: Task) -> None:
-        if task not in self._waiting and task is not self.running:
+        if task not in self._waiting and task is not self.running and not task.ended:
             self._waiting.append(task)
-        if self.courier is not None:
-            self.courier.wake()
+        self._wake()
 
     def _ahead_of(self, task: Task) -> int:
         return sum(1 for other in self._waiting if other.priority >= task.priority)
 
+    def _is_with_agent(self, task: Task) -> bool:
+        """After a restart, before the courier has taken it up, too."""
+        return task is self.running or task.at_work or _was_typed(task)
+
+    def _wake(self) -> None:
+        if self.courier is not None:
+            self.courier.wake()
+
     def _courier(self) -> Courier:
-        assert self.courier is not None
+        if self.courier is None:
+            raise WrongState("the agent cannot be reached yet: try again in a moment.")
         return self.courier
 
-    def _check(self, message: Json) -> None:
+    def _checked(self, message: Json) -> Json:
+        """The message, if it can be given to the agent."""
         parts = message.get("parts")
         if not isinstance(parts, list) or not parts:
             raise BadMessage("the message has no parts: send at least one of text.")
         for part in parts:
-            if not isinstance(part, dict) or part.get("type") not in PART_TYPES:
-                kind = part.get("type") if isinstance(part, dict) else part
-                raise BadMessage(f"a part of type {kind!r} is not known here: use text, data or file.")
-        size = _size(parts)
-        if size > self.limits.message:
-            raise TooLarge(
-                f"the message has {size} bytes, more than the {self.limits.message} that are taken."
-            )
-        if not message_text(message).strip():
+            _check_part(part)
+        self._check_size(measured(message))
+        message = mended(message)
+        if not any(
+            character.isprintable() and not character.isspace() for character in message_text(message)
+        ):
             raise BadMessage("the message is empty: say something.")
+        return message
+
+    def _checked_metadata(self, metadata: Json | None) -> Json:
+        self._check_size(measured(metadata or {}))
+        found: Json = mended(metadata or {})
+        return found
+
+    def _check_size(self, size: int) -> None:
+        if size > self.limits.message:
+            limit = self.limits.message
+            raise TooLarge(f"the message has {size} bytes, more than the {limit} that are taken.")
 
     def _tell(self, task: Task, event: SSEEvent) -> None:
         emitter = self.emitters.get(task.id)
@@ -340,13 +378,21 @@ def derived_artifact(piece: Json, number: int) -> Json:
 
 def _was_typed(task: Task) -> bool:
     """Whether its next message may have reached the agent's terminal."""
-    steps = [receipt["step"] for receipt in task.receipts]
-    return bool(steps) and steps[-1] in ("typing", "submitted")
+    for receipt in reversed(task.receipts):
+        if receipt["step"] in ("typing", "submitted", "confirmed"):
+            return True
+        if receipt["step"] in ("queued", "refused", "put_back", "replied", "parked"):
+            return False
+    return False
 
 
-def _size(parts: list[Json]) -> int:
-    total = 0
-    for part in parts:
-        for value in part.values():
-            total += len(value.encode()) if isinstance(value, str) else len(repr(value))
-    return total
+def _check_part(part: object) -> None:
+    kind = part.get("type") if isinstance(part, dict) else part
+    if not isinstance(part, dict) or kind not in PART_TYPES:
+        raise BadMessage(f"a part of type {kind!r} is not known here: use text, data or file.")
+    if kind == "text" and not isinstance(part.get("text"), str):
+        raise BadMessage("a part of type text has no text.")
+    if kind == "data" and "data" not in part:
+        raise BadMessage("a part of type data has no data.")
+    if kind == "file" and not any(isinstance(part.get(key), str) for key in ("bytes", "uri", "path")):
+        raise BadMessage("a part of type file has neither bytes nor a uri.")

@@ -1,0 +1,51 @@
+"""`callback_url`: an address that is sent what has become of a message, once that is settled.
+
+The address is kept with the task, so a host that comes back after the end of another still knows it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+
+from synapse.task import FAILED, REJECTED, BadMessage, Json, Task
+from synapse.tasks import TaskEngine
+
+KEY = "callback_url"
+
+
+class Callbacks:
+    """`check` raises `refused` for an address that is not called; `post` sends a document, off the task's
+    path, and checks the address again. One for an engine, however many doors lead to it."""
+
+    def __init__(
+        self,
+        engine: TaskEngine,
+        check: Callable[[str], Awaitable[None]],
+        post: Callable[[str, Json], None],
+        refused: type[Exception] = ValueError,
+    ) -> None:
+        self._check = check
+        self._post = post
+        self._refused = refused
+        engine.on_end(self._on_end)
+
+    async def check(self, url: str) -> None:
+        try:
+            await self._check(url)
+        except self._refused as error:
+            raise BadMessage(f"callback_url: {error}") from error
+
+    def _on_end(self, task: Task) -> None:
+        url = task.metadata.get(KEY)
+        if isinstance(url, str):
+            self._post(url, answer(task))
+
+
+def answer(task: Task) -> Json:
+    """What has become of a message, as `GET /response/{request_id}` tells it."""
+    found: Json = {
+        "request_id": task.id,
+        "status": FAILED if task.state == REJECTED else task.state,
+        "response": task.reply,
+    }
+    return found | {key: value for key, value in (("prompt", task.prompt), ("error", task.error)) if value}

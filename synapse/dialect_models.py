@@ -1,0 +1,204 @@
+"""The documents of the specification's dialect, as they come in and go out."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field
+
+from synapse.task import Json
+
+State = Literal["submitted", "working", "input_required", "completed", "failed", "canceled"]
+Id = Annotated[str, Field(min_length=1, max_length=200)]
+
+
+class TextPart(BaseModel):
+    type: Literal["text"] = "text"
+    text: str
+
+
+class DataPart(BaseModel):
+    type: Literal["data"]
+    data: Any = Field(description="any JSON; the agent is given it as a block of code")
+
+
+class FilePart(BaseModel):
+    model_config = ConfigDict(populate_by_name=True)
+    type: Literal["file"]
+    name: str | None = Field(None, max_length=255)
+    mime_type: str | None = Field(
+        None, validation_alias=AliasChoices("mime_type", "mimeType"), max_length=255
+    )
+    bytes: str | None = Field(None, description="the content, in base64")
+    uri: str | None = Field(None, description="where the content is", max_length=4096)
+
+
+def _part(value: object) -> object:
+    """What older clients write: `kind` for `type`, neither for text, a file's fields in an object."""
+    if isinstance(value, dict):
+        value = {str(key): inner for key, inner in value.items()}
+        if "type" not in value:
+            value["type"] = value.pop("kind", "text")
+        if value["type"] == "file" and isinstance(value.get("file"), dict):
+            value |= value.pop("file")
+    return value
+
+
+Part = Annotated[
+    Annotated[TextPart | DataPart | FilePart, Field(discriminator="type")], BeforeValidator(_part)
+]
+
+
+class Message(BaseModel):
+    model_config = ConfigDict(populate_by_name=True)
+    role: Literal["user", "agent"] = "user"
+    parts: list[Part] = Field(min_length=1, max_length=1000)
+    message_id: Id | None = Field(None, validation_alias=AliasChoices("message_id", "messageId"))
+    metadata: dict[str, Any] | None = None
+
+    def neutral(self) -> Json:
+        """As the engine keeps it."""
+        return self.model_dump(exclude_none=True)
+
+
+class Sender(BaseModel):
+    """Who asks. A claim: who may ask at all is checked before."""
+
+    id: str | None = Field(None, max_length=200, pattern=r"^[^\x00-\x1f\x7f\[\]]+$")
+    name: str | None = Field(None, max_length=200, pattern=r"^[^\x00-\x1f\x7f\[\]]+$")
+
+    def neutral(self) -> Json | None:
+        return self.model_dump(exclude_none=True) or None
+
+
+def _message(value: object) -> object:
+    return {"role": "user", "parts": [{"type": "text", "text": value}]} if isinstance(value, str) else value
+
+
+def _sender(value: object) -> object:
+    return {"id": value} if isinstance(value, str) else value
+
+
+MessageOrText = Annotated[Message, BeforeValidator(_message, json_schema_input_type=Message | str)]
+SenderOrName = Annotated[Sender, BeforeValidator(_sender, json_schema_input_type=Sender | str)]
+
+
+class SendRequest(BaseModel):
+    """A message for the agent: a new task, or one that is under way."""
+
+    model_config = ConfigDict(populate_by_name=True)
+    message: MessageOrText
+    sender: SenderOrName | None = None
+    context_id: Id | None = Field(
+        None,
+        validation_alias=AliasChoices("context_id", "contextId"),
+        description="what belongs together; made up if left out",
+    )
+    task_id: Id | None = Field(
+        None,
+        validation_alias=AliasChoices("task_id", "taskId"),
+        description="a task under way: the message is its answer, or more to do",
+    )
+    request_id: Id | None = Field(
+        None,
+        validation_alias=AliasChoices("request_id", "requestId"),
+        description="the same one twice is the same task: a request can be repeated safely",
+    )
+    metadata: dict[str, Any] | None = Field(None, description="kept with the task")
+
+
+class SimpleMessage(BaseModel):
+    content: str
+    priority: int = Field(1, ge=1, le=5, description="5 interrupts what the agent is doing")
+    response_mode: Literal["display", "return", "broadcast"] = Field(
+        "display", description="where the answer is wanted; kept with the task"
+    )
+    callback_url: str | None = Field(
+        None, max_length=2048, description="is sent what GET /response/{request_id} answers, when it is over"
+    )
+    sender: SenderOrName | None = None
+    request_id: Id | None = None
+
+
+class Sent(BaseModel):
+    status: Literal["sent"] = "sent"
+    priority: int = Field(examples=[1])
+    task_id: str
+    response_url: str | None = Field(None, description="with response_mode return: where to read the answer")
+
+
+class Answer(BaseModel):
+    """What has become of a message."""
+
+    request_id: str = Field(description="the task's id")
+    status: State
+    response: str = Field(description="what the agent has said, so far")
+    prompt: dict[str, Any] | None = Field(None, description="what it asks, if it is input_required")
+    error: dict[str, Any] | None = Field(None, description="why it has failed")
+
+
+class ArtifactDocument(BaseModel):
+    type: str = Field(examples=["text"])
+    name: str = Field(examples=["output"])
+    parts: list[dict[str, Any]]
+    data: str | None = Field(None, description="the text, where it is one")
+    metadata: dict[str, Any] | None = Field(None, description="derived: a piece of the reply, over again")
+
+
+class TaskDocument(BaseModel):
+    id: str
+    context_id: str
+    status: State
+    state: State = Field(description="the same as status")
+    message: dict[str, Any]
+    artifacts: list[ArtifactDocument]
+    priority: int
+    created_at: str = Field(examples=["2026-01-01T12:00:00.000Z"])
+    updated_at: str
+    prompt: dict[str, Any] | None = Field(None, description="type, prompt, options: what the agent asks")
+    error: dict[str, Any] | None = Field(None, description="code and message: why it has failed")
+    sender: dict[str, Any] | None = None
+    note: str | None = Field(None, description="why it waits, or was canceled")
+    metadata: dict[str, Any] | None = None
+    receipts: list[dict[str, Any]] | None = Field(None, description="what was done with it, and when")
+
+
+class TaskEnvelope(BaseModel):
+    task: TaskDocument
+
+
+class TaskList(BaseModel):
+    tasks: list[TaskDocument]
+    total: int = Field(description="how many there are, the limit aside")
+
+
+class InputRequest(BaseModel):
+    input: str = Field(description="a choice as it is offered, or text; empty takes the default")
+    sender: SenderOrName | None = None
+
+
+class InputProvided(BaseModel):
+    status: Literal["input_provided"] = "input_provided"
+    task_id: str
+
+
+class Canceled(BaseModel):
+    status: State = Field(description="canceled, unless the agent is still at it")
+    task_id: str
+    task: TaskDocument
+
+
+class OldCard(BaseModel):
+    """The agent card as it was at first; `/.well-known/agent-card.json` has the standard's of today."""
+
+    model_config = ConfigDict(populate_by_name=True)
+    name: str
+    description: str
+    url: str
+    version: str
+    capabilities: dict[str, bool]
+    authentication: dict[str, Any]
+    defaultInputModes: list[str]
+    defaultOutputModes: list[str]
+    skills: list[dict[str, Any]]
+    x_synapse_context: dict[str, Any] = Field(alias="x-synapse-context")
