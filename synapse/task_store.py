@@ -163,6 +163,8 @@ class TaskStore:
         if task.ended:
             return task
         artifact = {"artifact_id": artifact.get("artifact_id") or str(uuid.uuid4()), **artifact}
+        # There is nothing to continue yet: clients pass over a continuation of what they have not seen.
+        append = append and any(a["artifact_id"] == artifact["artifact_id"] for a in task.artifacts)
         task.take_artifact(artifact, append)
         data = {"taskId": task.id, "contextId": task.context_id, "artifact": artifact, "append": append}
         self._append(task, "artifact", {**data, "lastChunk": last})

@@ -1,0 +1,141 @@
+"""The standard's version 0.3, as the SDK serves it, with its faults made good.
+
+Bad params are -32602; deleting a push configuration has a result, and a route under HTTP+JSON; a stream that
+cannot begin is an error, not a broken stream; the update that ends a stream says that it is the final one.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import AsyncGenerator, AsyncIterable, Awaitable, Callable
+from typing import Any
+
+from a2a.compat.v0_3 import conversions
+from a2a.compat.v0_3 import types as v03
+from a2a.compat.v0_3.jsonrpc_adapter import JSONRPC03Adapter
+from a2a.compat.v0_3.request_handler import RequestHandler03
+from a2a.compat.v0_3.rest_adapter import REST03Adapter
+from a2a.server.context import ServerCallContext
+from a2a.server.jsonrpc_models import InvalidParamsError as InvalidParams
+from a2a.server.jsonrpc_models import InvalidRequestError as InvalidRequest
+from a2a.server.request_handlers.request_handler import RequestHandler
+from a2a.types import a2a_pb2 as pb
+from a2a.utils import errors, json_utils
+from a2a.utils.error_handlers import (
+    build_rest_error_payload,
+    rest_error_handler,
+    rest_stream_error_handler,
+)
+from sse_starlette.sse import EventSourceResponse
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+
+_DELETE = "tasks/pushNotificationConfig/delete"
+
+
+class Handler03(RequestHandler03):
+    async def on_message_send(
+        self, request: v03.SendMessageRequest, context: ServerCallContext
+    ) -> v03.Task | v03.Message:
+        _readable(request)
+        return await super().on_message_send(request, context)
+
+    async def on_message_send_stream(
+        self, request: v03.SendMessageRequest, context: ServerCallContext
+    ) -> AsyncIterable[v03.SendStreamingMessageSuccessResponse]:
+        _readable(request)
+        async for response in super().on_message_send_stream(request, context):
+            yield _with_final(response)
+
+    async def on_subscribe_to_task(
+        self, request: v03.TaskResubscriptionRequest, context: ServerCallContext
+    ) -> AsyncIterable[v03.SendStreamingMessageSuccessResponse]:
+        async for response in super().on_subscribe_to_task(request, context):
+            yield _with_final(response)
+
+
+def _readable(request: v03.SendMessageRequest) -> None:
+    """Files that are not base64 are the caller's mistake, and come to light only here."""
+    try:
+        conversions.to_core_send_message_request(request)
+    except ValueError as error:
+        raise errors.InvalidParamsError(f"the message cannot be read: {error}.") from error
+
+
+def _with_final(
+    response: v03.SendStreamingMessageSuccessResponse,
+) -> v03.SendStreamingMessageSuccessResponse:
+    update = response.result
+    if isinstance(update, v03.TaskStatusUpdateEvent) and update.status.state == v03.TaskState.input_required:
+        update.final = True
+    return response
+
+
+class JsonRpc03(JSONRPC03Adapter):
+    def __init__(self, handler: RequestHandler) -> None:
+        super().__init__(handler)
+        self.handler = Handler03(handler)
+
+    def _generate_error_response(self, request_id: str | int | None, error: Any) -> JSONResponse:
+        # The request itself was found to be in order before it came here.
+        if isinstance(error, InvalidRequest):
+            error = InvalidParams(data=error.data)
+        return super()._generate_error_response(request_id, error)
+
+    async def _process_non_streaming_request(
+        self, request_id: str | int | None, request_obj: Any, context: ServerCallContext
+    ) -> JSONResponse:
+        response: JSONResponse = await super()._process_non_streaming_request(
+            request_id, request_obj, context
+        )
+        if request_obj.method == _DELETE:
+            return JSONResponse({"jsonrpc": "2.0", "id": request_id, "result": None})
+        return response
+
+
+class Rest03(REST03Adapter):
+    def __init__(self, handler: RequestHandler) -> None:
+        super().__init__(handler)
+        self.handler.handler03 = Handler03(handler)
+        self._core = handler
+
+    def routes(self) -> dict[tuple[str, str], Callable[[Request], Any]]:
+        path = "/v1/tasks/{id}/pushNotificationConfigs/{push_id}"
+        return {**super().routes(), (path, "DELETE"): functools.partial(self._handle_request, self._delete)}
+
+    async def _delete(self, request: Request, context: ServerCallContext) -> dict[str, Any]:
+        wanted = pb.DeleteTaskPushNotificationConfigRequest(
+            task_id=request.path_params["id"], id=request.path_params["push_id"]
+        )
+        await self._core.on_delete_task_push_notification_config(wanted, context)
+        return {}
+
+    @rest_error_handler
+    async def _handle_request(
+        self, method: Callable[[Request, ServerCallContext], Awaitable[Any]], request: Request
+    ) -> Response:
+        try:
+            return JSONResponse(await method(request, self._context_builder.build(request)))
+        except ValueError as error:  # a historyLength that is no number, a part that is nothing
+            raise errors.InvalidParamsError(str(error)) from error
+
+    @rest_stream_error_handler
+    async def _handle_streaming_request(
+        self, method: Callable[[Request, ServerCallContext], AsyncIterable[Any]], request: Request
+    ) -> Response:
+        await request.body()
+        stream = aiter(method(request, self._context_builder.build(request)))
+        try:
+            first = await anext(stream)
+        except ValueError as error:
+            raise errors.InvalidParamsError(str(error)) from error
+
+        async def events() -> AsyncGenerator[dict[str, str], None]:
+            yield {"data": json_utils.dumps(first)}
+            try:
+                async for item in stream:
+                    yield {"data": json_utils.dumps(item)}
+            except errors.A2AError as error:
+                yield {"event": "error", "data": json_utils.dumps(build_rest_error_payload(error))}
+
+        return EventSourceResponse(events())
