@@ -25,9 +25,12 @@ from synapse.tasks import TaskEngine
 
 Event = pb.Task | pb.Message | pb.TaskStatusUpdateEvent | pb.TaskArtifactUpdateEvent
 
-INPUT_MODES = ("text/plain", "text/markdown", "application/json", "image/png", "image/jpeg")
-# Any text is taken, and any picture: the agent is given a file.
-_TAKEN = ("text/*", "image/*", *(f"application/{x}" for x in ("json", "octet-stream", "pdf", "xml", "yaml")))
+INPUT_MODES = (
+    *("text/plain", "application/json", "image/png", "image/jpeg", "application/pdf"),
+    *("application/octet-stream", "*/*"),
+)
+# What text and data may call themselves. A file may be anything: the agent is given the file.
+_TEXTS = ("text/*", "application/*json", "application/*xml", "application/*yaml", "application/*toml")
 PAGE, LARGEST_PAGE = 50, 100
 
 _ERRORS: tuple[tuple[type[TaskError], type[errors.A2AError]], ...] = (
@@ -93,11 +96,7 @@ class A2AHandler(RequestHandler):
         _history(params.configuration)
         message, task_id = params.message, params.message.task_id
         for part in message.parts:
-            mode = part.media_type.partition(";")[0].strip().lower()
-            if mode and not any(fnmatchcase(mode, taken) for taken in _TAKEN):
-                raise errors.ContentTypeNotSupportedError(
-                    f"{part.media_type} is not taken here: send text, JSON, an image or a PDF."
-                )
+            _check_media_type(part)
         with standard_errors():
             neutral = convert.message_from(message)
             priority, sender = convert.wishes(params.metadata, message.metadata)
@@ -279,6 +278,15 @@ class _Follower:
                 yield None
                 if self._task.state in convert.STOPS:
                     return
+
+
+def _check_media_type(part: pb.Part) -> None:
+    mode = part.media_type.partition(";")[0].strip().lower()
+    taken = ("?*/?*",) if part.WhichOneof("content") in ("raw", "url") else _TEXTS
+    if mode and not any(fnmatchcase(mode, pattern) for pattern in taken):
+        raise errors.ContentTypeNotSupportedError(
+            f"{part.media_type} is not taken here: text and JSON are, and files of any type."
+        )
 
 
 def _history(request: Any) -> int | None:

@@ -7,6 +7,7 @@ import functools
 import json
 import os
 from collections.abc import AsyncGenerator, AsyncIterable, Awaitable, Callable
+from email.utils import formatdate
 from typing import Any
 
 os.environ.setdefault("OTEL_INSTRUMENTATION_A2A_SDK_ENABLED", "false")  # read when the SDK is imported
@@ -53,8 +54,8 @@ def standard_routes(
     token_set: bool = False,
     handler: RequestHandler | None = None,
 ) -> list[BaseRoute]:
-    """To be put behind the other dialect's routes. `strict` is for the conformance kit: nothing of 0.3 in the
-    card, and 415 where the newest text of the standard has 400."""
+    """To be put behind the other dialect's routes. `strict` is for the conformance kit, which has an older
+    text of the standard: no word of 0.3 in the card, HTTP+JSON as application/json, 415 for a wrong type."""
     if handler is None:
         extended = functools.partial(agent_card, about, strict=strict, token_set=True, full=True)
         handler = A2AHandler(engine, push, extended if token_set else None)
@@ -68,20 +69,22 @@ def standard_routes(
     refuse = _refuse_rest_strictly if strict else _refuse_rest
     return [
         Route(AGENT_CARD_WELL_KNOWN_PATH, _card(about, strict, token_set), methods=["GET"]),
-        Route("/", _Door(rpc.handle_requests, _refuse_rpc).serve, methods=["POST"]),
+        Route("/", _Door(rpc.handle_requests, _refuse_rpc, strict).serve, methods=["POST"]),
         *(
-            Route(route.path, _Door(route.endpoint, refuse).serve, methods=list(route.methods or ()))
+            Route(route.path, _Door(route.endpoint, refuse, strict).serve, methods=list(route.methods or ()))
             for route in (*old, *rest)
         ),
     ]
 
 
 def _card(about: About, strict: bool, token_set: bool) -> Endpoint:
+    since = formatdate(usegmt=True)
+
     async def card(request: Request) -> Response:
         url = str(request.base_url) if "host" in request.headers else about.url
         document = card_document(agent_card(about, url, strict=strict, token_set=token_set), strict)
         tag = f'"{sha256_hex(json.dumps(document, sort_keys=True))[:32]}"'
-        headers = {"ETag": tag, "Cache-Control": CACHE, "Vary": "Host"}
+        headers = {"ETag": tag, "Cache-Control": CACHE, "Last-Modified": since, "Vary": "Host"}
         asked = request.headers.get("if-none-match", "").split(",")
         known = {one.strip().removeprefix("W/") for one in asked}
         if tag in known or "*" in known:
@@ -94,9 +97,10 @@ def _card(about: About, strict: bool, token_set: bool) -> Endpoint:
 class _Door:
     """What every request passes: version, content type, extensions; and its client may leave."""
 
-    def __init__(self, endpoint: Endpoint, refuse: Refuse) -> None:
+    def __init__(self, endpoint: Endpoint, refuse: Refuse, strict: bool) -> None:
         self._endpoint = endpoint
         self._refuse = refuse
+        self._strict = strict
 
     async def serve(self, request: Request) -> Response:
         body = await request.body()
@@ -110,6 +114,8 @@ class _Door:
             response = EventStream(_encoded(response.body_iterator))
         elif response.status_code == 400 and b"CONTENT_TYPE_NOT_SUPPORTED" in response.body:
             response = self._refuse(errors.ContentTypeNotSupportedError(_message(response)), body)
+        elif self._strict and response.headers.get("content-type") == _JSON[1]:
+            response.headers["content-type"] = _JSON[0]
         _activate(request, response)
         return response
 

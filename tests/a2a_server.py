@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import socket
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -11,9 +12,10 @@ from typing import Any
 
 import httpx
 import uvicorn
+from a2a.types.a2a_pb2 import AgentCard
 from fastapi import FastAPI
 
-from synapse.a2a_card import About
+from synapse.a2a_card import About, agent_card
 from synapse.a2a_compat import A2AHandler
 from synapse.a2a_convert import notification
 from synapse.a2a_routes import standard_routes
@@ -22,7 +24,8 @@ from synapse.task_store import TaskStore
 from synapse.tasks import Limits, TaskEngine
 from tests.scripted_courier import ScriptedCourier
 
-MakeHandler = Callable[[TaskEngine, PushSender], A2AHandler]
+MakeEngine = Callable[[TaskStore, Limits], TaskEngine]
+MakeHandler = Callable[[TaskEngine, PushSender, Callable[[], AgentCard] | None], A2AHandler]
 
 
 async def anywhere(url: str) -> None:
@@ -61,11 +64,12 @@ async def served(
     strict: bool = False,
     token_set: bool = False,
     limits: Limits | None = None,
-    make_handler: MakeHandler | None = None,
+    make_engine: MakeEngine = TaskEngine,
+    make_handler: MakeHandler = A2AHandler,
     port: int = 0,
     path: str = ":memory:",
 ) -> AsyncIterator[Served]:
-    engine = TaskEngine(TaskStore(path), limits or Limits())
+    engine = make_engine(TaskStore(path), limits or Limits())
     push = PushSender(engine.store, anywhere, notification, attempts=4, pause=0.01)
     courier = ScriptedCourier(engine)
     # asyncio turns the delay of small writes off only for sockets that say they are TCP.
@@ -80,7 +84,8 @@ async def served(
     async def status() -> dict[str, str]:
         return {"status": "READY"}
 
-    handler = make_handler(engine, push) if make_handler else None
+    card = functools.partial(agent_card, about(url), strict=strict, token_set=True, full=True)
+    handler = make_handler(engine, push, card if token_set else None)
     app.routes.extend(
         standard_routes(engine, about(url), push, strict=strict, token_set=token_set, handler=handler)
     )

@@ -1,8 +1,8 @@
 """A courier without an agent: it plays a task by what its text says, one line a step.
 
-`say TEXT` is the reply; `stream A|B|C` the reply in pieces; `work` shows that it is at it; `ask QUESTION` waits for
-an answer and says it; `park QUESTION` asks and holds nothing; `fail TEXT`, `reject TEXT`; `wait SECONDS`; `hold`
-waits for ever; `file NAME MIME TEXT`, `link URL NAME MIME`, `data JSON` make artifacts. Anything else is said back.
+`say TEXT` is the reply; `stream A|B|C` the reply in pieces; `ask QUESTION` waits for an answer and says it;
+`park QUESTION` asks and holds nothing; `fail TEXT`, `reject TEXT`; `wait SECONDS`; `hold` waits for ever;
+`file NAME MIME TEXT`, `link URL NAME MIME`, `data JSON` make artifacts. Anything else is said back.
 """
 
 from __future__ import annotations
@@ -61,8 +61,6 @@ class ScriptedCourier:
             match word:
                 case "say":
                     reply = rest
-                case "work":
-                    await asyncio.sleep(0)
                 case "stream":
                     pieces = rest.split("|")
                     for piece in pieces:
@@ -76,7 +74,9 @@ class ScriptedCourier:
                 case "ask":
                     reply = await self._ask(task, rest)
                 case "park":
-                    self._engine.park(task, {"type": "text", "prompt": rest, "options": None, "default": None})
+                    self._engine.park(
+                        task, {"type": "text", "prompt": rest, "options": None, "default": None}
+                    )
                     return
                 case "fail":
                     self._engine.fail(task, {"code": "AGENT_ERROR", "message": rest})
