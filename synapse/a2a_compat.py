@@ -49,7 +49,9 @@ def standard_errors() -> Iterator[None]:
         yield
     except TaskError as error:
         kind = next((there for here, there in _ERRORS if isinstance(error, here)), errors.InternalError)
-        raise kind(str(error), {"code": error.code}) from error
+        # Clients look for these two words.
+        text = f"Task not found: {error}" if kind is errors.TaskNotFoundError else str(error)
+        raise kind(text, {"code": error.code}) from error
 
 
 class A2AHandler(RequestHandler):

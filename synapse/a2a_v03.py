@@ -1,7 +1,8 @@
 """The standard's version 0.3, as the SDK serves it, with its faults made good.
 
-Bad params are -32602; deleting a push configuration has a result, and a route under HTTP+JSON; a stream that
-cannot begin is an error, not a broken stream; the update that ends a stream says that it is the final one.
+Bad params are -32602, and so is a part of an unknown kind; deleting a push configuration has a result, and a
+route under HTTP+JSON, and getting one needs no id; a stream that cannot begin is an error, not a broken stream;
+the update that ends a stream says that it is the final one.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 _DELETE = "tasks/pushNotificationConfig/delete"
+_KINDS = ("text", "file", "data")
 
 
 class Handler03(RequestHandler03):
@@ -52,6 +54,17 @@ class Handler03(RequestHandler03):
     ) -> AsyncIterable[v03.SendStreamingMessageSuccessResponse]:
         async for response in super().on_subscribe_to_task(request, context):
             yield _with_final(response)
+
+    async def on_get_task_push_notification_config(
+        self, request: v03.GetTaskPushNotificationConfigRequest, context: ServerCallContext
+    ) -> v03.TaskPushNotificationConfig:
+        if isinstance(request.params, v03.GetTaskPushNotificationConfigParams):
+            return await super().on_get_task_push_notification_config(request, context)
+        wanted = pb.ListTaskPushNotificationConfigsRequest(task_id=request.params.id)
+        found = await self.request_handler.on_list_task_push_notification_configs(wanted, context)
+        if not found.configs:
+            raise errors.TaskNotFoundError(f"task {request.params.id} has no push configuration.")
+        return conversions.to_compat_task_push_notification_config(found.configs[0])
 
 
 def _readable(request: v03.SendMessageRequest) -> None:
@@ -76,6 +89,16 @@ class JsonRpc03(JSONRPC03Adapter):
         super().__init__(handler)
         self.handler = Handler03(handler)
 
+    async def handle_request(
+        self, request_id: str | int | None, method: str, body: dict[str, Any], request: Request
+    ) -> JSONResponse | EventSourceResponse:
+        if kind := _unknown_kind(body.get("params")):
+            error = errors.InvalidParamsError(
+                f"a part of kind {kind!r} is not known: use text, file or data."
+            )
+            return self._generate_error_response(request_id, error)
+        return await super().handle_request(request_id, method, body, request)
+
     def _generate_error_response(self, request_id: str | int | None, error: Any) -> JSONResponse:
         # The request itself was found to be in order before it came here.
         if isinstance(error, InvalidRequest):
@@ -91,6 +114,16 @@ class JsonRpc03(JSONRPC03Adapter):
         if request_obj.method == _DELETE:
             return JSONResponse({"jsonrpc": "2.0", "id": request_id, "result": None})
         return response
+
+
+def _unknown_kind(params: Any) -> object:
+    """The kind of a part that would pass for text because it is not known."""
+    message = params.get("message") if isinstance(params, dict) else None
+    parts = message.get("parts") if isinstance(message, dict) else None
+    for part in parts if isinstance(parts, list) else ():
+        if isinstance(part, dict) and (kind := part.get("kind", part.get("type", "text"))) not in _KINDS:
+            return kind
+    return None
 
 
 class Rest03(REST03Adapter):

@@ -68,8 +68,8 @@ class PushSender:
         return self._store.push_configs(task_id)
 
     def set_config(self, task_id: str, config: Json) -> Json:
-        """The same id replaces; one without an id gets the task's."""
-        config = {**config, "id": config.get("id") or task_id}
+        """The same id replaces."""
+        config = {**config, "id": config.get("id") or "default"}
         self._store.set_push_config(task_id, config["id"], config)
         self._configs.pop(task_id, None)
         return config

@@ -1,4 +1,4 @@
-"""What the kit wants of an agent, by the beginning of a message's id: a directive, in words to give to an agent.
+"""What the kit wants of an agent, by the beginning of a message's id: a directive, in words for an agent.
 
 No agent sees the id of a message; this table stands between, and knows nothing of who plays it.
 """
