@@ -1,13 +1,15 @@
 """The standard's version 0.3, as the SDK serves it, with its faults made good.
 
 Bad params are -32602, and so is a part of an unknown kind; deleting a push configuration has a result, and a
-route under HTTP+JSON, and getting one needs no id; a stream that cannot begin is an error, not a broken stream;
-the update that ends a stream says that it is the final one.
+route under HTTP+JSON, getting one needs no id, and setting one no scheme; a stream that cannot begin is an
+error, not a broken stream; the update that ends a stream says that it is the final one; HTTP+JSON has query
+parameters in both spellings, and needs a role.
 """
 
 from __future__ import annotations
 
 import functools
+import json
 from collections.abc import AsyncGenerator, AsyncIterable, Awaitable, Callable
 from typing import Any
 
@@ -39,13 +41,13 @@ class Handler03(RequestHandler03):
     async def on_message_send(
         self, request: v03.SendMessageRequest, context: ServerCallContext
     ) -> v03.Task | v03.Message:
-        _readable(request)
+        _prepare(request)
         return await super().on_message_send(request, context)
 
     async def on_message_send_stream(
         self, request: v03.SendMessageRequest, context: ServerCallContext
     ) -> AsyncIterable[v03.SendStreamingMessageSuccessResponse]:
-        _readable(request)
+        _prepare(request)
         async for response in super().on_message_send_stream(request, context):
             yield _with_final(response)
 
@@ -66,9 +68,23 @@ class Handler03(RequestHandler03):
             raise errors.TaskNotFoundError(f"task {request.params.id} has no push configuration.")
         return conversions.to_compat_task_push_notification_config(found.configs[0])
 
+    async def on_create_task_push_notification_config(
+        self, request: v03.SetTaskPushNotificationConfigRequest, context: ServerCallContext
+    ) -> v03.TaskPushNotificationConfig:
+        _drop_nothing(request.params.push_notification_config)
+        return await super().on_create_task_push_notification_config(request, context)
 
-def _readable(request: v03.SendMessageRequest) -> None:
+
+def _drop_nothing(config: v03.PushNotificationConfig) -> None:
+    if config.authentication is not None and not config.authentication.schemes:
+        config.authentication = None
+
+
+def _prepare(request: v03.SendMessageRequest) -> None:
     """Files that are not base64 are the caller's mistake, and come to light only here."""
+    configuration = request.params.configuration
+    if configuration is not None and configuration.push_notification_config is not None:
+        _drop_nothing(configuration.push_notification_config)
     try:
         conversions.to_core_send_message_request(request)
     except ValueError as error:
@@ -147,6 +163,7 @@ class Rest03(REST03Adapter):
     async def _handle_request(
         self, method: Callable[[Request, ServerCallContext], Awaitable[Any]], request: Request
     ) -> Response:
+        await _check(request)
         try:
             return JSONResponse(await method(request, self._context_builder.build(request)))
         except ValueError as error:  # a historyLength that is no number, a part that is nothing
@@ -156,7 +173,7 @@ class Rest03(REST03Adapter):
     async def _handle_streaming_request(
         self, method: Callable[[Request, ServerCallContext], AsyncIterable[Any]], request: Request
     ) -> Response:
-        await request.body()
+        await _check(request)
         stream = aiter(method(request, self._context_builder.build(request)))
         try:
             first = await anext(stream)
@@ -172,3 +189,19 @@ class Rest03(REST03Adapter):
                 yield {"event": "error", "data": json_utils.dumps(build_rest_error_payload(error))}
 
         return EventSourceResponse(events())
+
+
+async def _check(request: Request) -> None:
+    """The names of the protocol's own files are meant too; a message without a role is nobody's."""
+    query = request.scope["query_string"]
+    request.scope["query_string"] = query.replace(b"history_length=", b"historyLength=")
+    if hasattr(request, "_query_params"):
+        del request._query_params  # made from the scope, and kept
+    if "/message:" in request.url.path:
+        try:
+            body = json.loads(await request.body())
+        except ValueError:
+            return  # the SDK says what is wrong with it
+        message = (body.get("message") or body.get("request")) if isinstance(body, dict) else None
+        if isinstance(message, dict) and not message.get("role"):
+            raise errors.InvalidParamsError("the message has no role: it is ROLE_USER.")
