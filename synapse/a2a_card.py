@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from a2a.server.request_handlers.response_helpers import agent_card_to_dict
 from a2a.types import a2a_pb2 as pb
@@ -34,7 +34,8 @@ class About:
     title: str = ""
     description: str = ""
     version: str = __version__
-    tags: tuple[str, ...] = field(default=())
+    tags: tuple[str, ...] = ()
+    grpc: str = ""  # host:port, only if it is to be in the card
 
 
 def agent_card(
@@ -58,6 +59,8 @@ def agent_card(
     for version in ("1.0",) if strict else ("1.0", "0.3"):
         for binding, path in (("JSONRPC", "/"), ("HTTP+JSON", REST)):
             card.supported_interfaces.add(url=base + path, protocol_binding=binding, protocol_version=version)
+    if about.grpc:
+        card.supported_interfaces.add(url=about.grpc, protocol_binding="GRPC", protocol_version="1.0")
     known: Json = {"name": about.name, "agent_type": about.agent_type, "messages": _HOW}
     if full if full is not None else not token_set:
         known |= {"agent_id": about.agent_id, "working_dir": about.working_dir}

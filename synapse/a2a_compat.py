@@ -277,8 +277,9 @@ class _Follower:
                 return
             except Lagged:
                 self._events = self._engine.subscribe(self._task.id)[1]
+                stopped = self._task.state in convert.STOPS
                 yield None
-                if self._task.state in convert.STOPS:
+                if stopped:
                     return
 
 

@@ -13,6 +13,7 @@ from typing import Any
 os.environ.setdefault("OTEL_INSTRUMENTATION_A2A_SDK_ENABLED", "false")  # read when the SDK is imported
 
 from a2a.extensions.common import HTTP_EXTENSION_HEADER, get_requested_extensions
+from a2a.server.jsonrpc_models import JSONParseError as RpcParseError
 from a2a.server.request_handlers.request_handler import RequestHandler
 from a2a.server.request_handlers.response_helpers import build_error_response
 from a2a.server.routes.jsonrpc_dispatcher import JsonRpcDispatcher
@@ -37,6 +38,7 @@ from synapse.tasks import TaskEngine
 
 VERSIONS = ("1.0", "0.3")
 OLD_EXTENSION_HEADER = "X-A2A-Extensions"
+DEPTH = 500  # brackets; as many may be too deep to be read
 CACHE = "public, max-age=60"  # an agent's name and directory live as long as the agent
 _JSON = ("application/json", "application/a2a+json")
 _STATES = frozenset(TaskState.keys())
@@ -157,6 +159,13 @@ def _check_body(request: Request, body: bytes) -> None:
                 body.decode()
             except UnicodeDecodeError as error:
                 raise errors.JSONParseError(f"the body is not UTF-8: {error}.") from error
+        if body.count(b"[") + body.count(b"{") > DEPTH:
+            try:
+                json.loads(body)
+            except RecursionError as error:
+                raise errors.JSONParseError("the body is nested too deeply.") from error
+            except ValueError:
+                pass  # for the SDK to say
         if b"ListTasks" in body:
             params = _parsed(body).get("params")
             status = params.get("status") if isinstance(params, dict) else None
@@ -189,7 +198,8 @@ def _refuse_rpc(error: errors.A2AError, body: bytes) -> Response:
     asked = _parsed(body).get("id")
     known = asked if isinstance(asked, (str, int)) and not isinstance(asked, bool) else None
     status = 415 if isinstance(error, errors.ContentTypeNotSupportedError) else 200
-    return JSONResponse(build_error_response(known, error), status_code=status)
+    said = RpcParseError(message=error.message) if isinstance(error, errors.JSONParseError) else error
+    return JSONResponse(build_error_response(known, said), status_code=status)
 
 
 def _refuse_rest(error: errors.A2AError, body: bytes, status: int = 0) -> Response:

@@ -19,6 +19,7 @@ from synapse.a2a_card import About, agent_card
 from synapse.a2a_compat import A2AHandler
 from synapse.a2a_convert import notification
 from synapse.a2a_routes import standard_routes
+from synapse.grpc_door import open_grpc
 from synapse.push import PushSender
 from synapse.task_store import TaskStore
 from synapse.tasks import Limits, TaskEngine
@@ -46,8 +47,9 @@ class Served:
         return (await self.http.post("/", json=body, headers=sent)).json()
 
 
-def about(url: str) -> About:
+def about(url: str, grpc: str = "") -> About:
     return About(
+        grpc=grpc,
         agent_id="0123456789abcdef",
         name="dummy",
         agent_type="dummy",
@@ -68,6 +70,7 @@ async def served(
     make_handler: MakeHandler = A2AHandler,
     port: int = 0,
     path: str = ":memory:",
+    grpc_port: int | None = None,
 ) -> AsyncIterator[Served]:
     engine = make_engine(TaskStore(path), limits or Limits())
     push = PushSender(engine.store, anywhere, notification, attempts=4, pause=0.01)
@@ -84,14 +87,16 @@ async def served(
     async def status() -> dict[str, str]:
         return {"status": "READY"}
 
-    card = functools.partial(agent_card, about(url), strict=strict, token_set=True, full=True)
+    described = about(url, f"127.0.0.1:{grpc_port}" if grpc_port else "")
+    card = functools.partial(agent_card, described, strict=strict, token_set=True, full=True)
     handler = make_handler(engine, push, card if token_set else None)
     app.routes.extend(
-        standard_routes(engine, about(url), push, strict=strict, token_set=token_set, handler=handler)
+        standard_routes(engine, described, push, strict=strict, token_set=token_set, handler=handler)
     )
     config = uvicorn.Config(app, loop="none", lifespan="off", log_config=None, timeout_graceful_shutdown=1)
     server = uvicorn.Server(config)
     serving = asyncio.create_task(server._serve([listener]))
+    grpc_server = (await open_grpc(handler, described.grpc))[0] if grpc_port else None
     try:
         async with httpx.AsyncClient(base_url=url, timeout=20, trust_env=False) as client:
             yield Served(url, engine, courier, push, client)
@@ -99,6 +104,8 @@ async def served(
         server.should_exit = True
         await courier.close()
         await push.close()
+        if grpc_server is not None:
+            await grpc_server.stop(0)
         await serving
         engine.store.close()
         listener.close()

@@ -16,6 +16,7 @@ async def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m tests.tck", description=__doc__)
     parser.add_argument("--kit", choices=("1.0", "0.3"), default="1.0", help="the kit's branch")
     parser.add_argument("--port", type=int, default=9999)
+    parser.add_argument("--grpc", type=int, help="a port for gRPC too, declared in the card")
     said = parser.parse_args()
     logging.basicConfig(level=logging.ERROR)
 
@@ -31,6 +32,7 @@ async def main() -> None:
         make_handler=KitHandler,
         token_set=said.kit == "1.0",  # nobody asks for the token here, and the old kit looks
         port=said.port,
+        grpc_port=said.grpc,
     ) as server:
         print(f"serving the kit {said.kit} at {server.url}", flush=True)
         await asyncio.Event().wait()
