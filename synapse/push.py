@@ -60,6 +60,7 @@ class PushSender:
         self._lines: dict[tuple[str, str], deque[tuple[Json, bytes]]] = {}
         self._workers: set[asyncio.Task[Any]] = set()
         self._client: httpx.AsyncClient | None = None
+        self._opening = asyncio.Lock()
         store.on_event(self._on_event)
 
     # --- who is told --------------------------------------------------------------------------------------
@@ -141,11 +142,11 @@ class PushSender:
 
     async def _once(self, url: str, content: bytes, headers: Mapping[str, str]) -> tuple[str, bool]:
         """What went wrong, if anything, and whether to try again."""
-        import httpx  # 60 ms, and most hosts never push
+        import httpx  # most hosts never push
 
-        if self._client is None:
-            # No proxy of the environment, no redirect: the address that was checked is the one that is told.
-            self._client = httpx.AsyncClient(timeout=TIMEOUT, follow_redirects=False, trust_env=False)
+        async with self._opening:
+            if self._client is None:  # in a thread: reading the certificates takes 50 ms
+                self._client = await asyncio.to_thread(_client)
         try:
             async with self._client.stream("POST", url, content=content, headers=headers) as response:
                 status = response.status_code
@@ -169,6 +170,13 @@ class PushSender:
         await asyncio.gather(*self._workers, return_exceptions=True)
         if self._client is not None:
             await self._client.aclose()
+
+
+def _client() -> httpx.AsyncClient:
+    """No proxy of the environment, no redirect: the address that was checked is the one that is told."""
+    import httpx
+
+    return httpx.AsyncClient(timeout=TIMEOUT, follow_redirects=False, trust_env=False)
 
 
 def _headers(config: Json) -> dict[str, str]:

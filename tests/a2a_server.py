@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import httpx
-import uvicorn
 from a2a.types.a2a_pb2 import AgentCard
 from fastapi import FastAPI
 
@@ -21,6 +20,7 @@ from synapse.a2a_convert import notification
 from synapse.a2a_routes import standard_routes
 from synapse.grpc_door import open_grpc
 from synapse.push import PushSender
+from synapse.server import Door
 from synapse.task_store import TaskStore
 from synapse.tasks import Limits, TaskEngine
 from tests.scripted_courier import ScriptedCourier
@@ -93,15 +93,14 @@ async def served(
     app.routes.extend(
         standard_routes(engine, described, push, strict=strict, token_set=token_set, handler=handler)
     )
-    config = uvicorn.Config(app, loop="none", lifespan="off", log_config=None, timeout_graceful_shutdown=1)
-    server = uvicorn.Server(config)
-    serving = asyncio.create_task(server._serve([listener]))
+    server = Door(app, listener)
+    serving = asyncio.create_task(server.open())
     grpc_server = (await open_grpc(handler, described.grpc))[0] if grpc_port else None
     try:
-        async with httpx.AsyncClient(base_url=url, timeout=20, trust_env=False) as client:
+        async with httpx.AsyncClient(base_url=url, timeout=20, trust_env=False, verify=False) as client:
             yield Served(url, engine, courier, push, client)
     finally:
-        server.should_exit = True
+        server.close()
         await courier.close()
         await push.close()
         if grpc_server is not None:
