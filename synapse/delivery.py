@@ -138,7 +138,7 @@ class Delivery:
             await self._pause(0.05)
             return
         self._store.add_receipt(task, "submitted")
-        controller.observer.submit(self._clock(), text, first_line)
+        self._submitted(text, first_line)
         if await self._confirm(task, text, first_line):
             await self._follow(task)
         elif not task.ended:
@@ -182,9 +182,9 @@ class Delivery:
                 outcome = await self._inject(f"{task.id}/{len(task.receipts)}/enter", enter)
                 self._store.add_receipt(task, "enter again", outcome=outcome)
                 if outcome == DONE:
-                    self._controller.observer.submit(self._clock(), text, first_line)
+                    self._submitted(text, first_line)
             elif status == PROCESSING and waited >= CONFIRM_BUSY:
-                self._controller.observer.turns.take_up(text, self._clock())
+                self._adopt(text)
                 break
             await self._pause(0.25)
         evidence = (
@@ -209,7 +209,7 @@ class Delivery:
                 self._conclude(task, turn)
                 return
             if turn is None and self._controller.status == READY:
-                self._controller.observer.turns.take_up(self._mark, self._clock())  # ends as it settles
+                self._adopt(self._mark)  # ends as it settles
             if why := self._unwanted(task):
                 self._interrupted = why
                 await self._interrupt(lambda: task.ended or self._over())
@@ -376,8 +376,17 @@ class Delivery:
             (t for t in reversed(known) if (t.prompt or "").lstrip().startswith(self._mark)), None
         )
         if self._turn is None:
-            turns.take_up(self._mark, self._clock())
+            self._adopt(self._mark)
         await self._follow(task)
+
+    def _submitted(self, text: str, first_line: int) -> None:
+        self._controller.observer.submit(self._clock(), text, first_line)
+        self._controller.stir()
+
+    def _adopt(self, prompt: str) -> None:
+        """A turn that nobody has told of is under way, or was."""
+        self._controller.observer.turns.take_up(prompt, self._clock())
+        self._controller.stir()
 
     # --- within -------------------------------------------------------------------------------------------
 

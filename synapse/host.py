@@ -243,6 +243,7 @@ class Host:
         channel = open_channel(profile.channel, surroundings)
         self._controller = TerminalController(profile, channel, self._send, cols, rows)
         self._controller.keys, self._controller.written = int(hello["keys"]), int(hello["written"])
+        self._controller.stir = self._watch_status
         self._controller.console_changed(console is not None)
         self._controller.add_status_callback(self._publish_status)
         self._output_log = OutputLog(paths.output_file(str(entry["name"])))

@@ -52,7 +52,12 @@ class Agent:
                 return False  # the host is being replaced
             return found["state"] in (states or ENDED)
 
-        wait(arrived, f"{states or ENDED}, not {found}", patience)
+        try:
+            wait(arrived, f"{states or ENDED}", patience)
+        except AssertionError as error:
+            raise AssertionError(
+                f"{error}: {found}\n{self.home.run('why', self.name, check=False).stdout}"
+            ) from None
         return found
 
     def reply(self, text: str) -> str:
