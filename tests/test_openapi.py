@@ -32,7 +32,7 @@ def url() -> Iterator[str]:
     over = asyncio.Event()
 
     async def serve() -> None:
-        async with serving(external=Elsewhere(), queue=1_000_000) as server:
+        async with serving(external=Elsewhere(), patience=None, queue=1_000_000) as server:
             found[0] = str(server.client.base_url)
             ready.set()
             await over.wait()
@@ -59,7 +59,7 @@ def test_the_server_does_as_its_documentation_says(url: str) -> None:
 
 
 def attempt(cases: SearchStrategy[AnyCase]) -> None:
-    @settings(max_examples=8, phases=[Phase.generate], suppress_health_check=list(HealthCheck))
+    @settings(max_examples=5, phases=[Phase.generate], suppress_health_check=list(HealthCheck))
     @given(cases)
     def check(case: AnyCase) -> None:
         case.call_and_validate(timeout=10, excluded_checks=OURS)
