@@ -12,7 +12,6 @@ import re
 import statistics
 import sys
 from difflib import SequenceMatcher
-from itertools import pairwise
 from pathlib import Path
 
 from tests.replaying import Replayed, cases, replay
@@ -54,9 +53,11 @@ def compare(case: Path, result: Replayed) -> dict[str, float]:
     changes = truth(case, result.end)
     if not changes:
         return {}
+    # Where the recording breaks off in the middle of a turn, the silence after it is not the CLI's.
+    busy = status_at(changes, result.last) == "PROCESSING"
     total = right = false_ready = false_input = 0
     moment = changes[0][0]
-    while moment < result.end:
+    while moment < (result.last if busy else result.end):
         true, said = status_at(changes, moment), result.status_at(moment)
         near = any(0 <= moment - at <= GRACE for at, _ in changes)
         total += 1
@@ -68,9 +69,13 @@ def compare(case: Path, result: Replayed) -> dict[str, float]:
 
 
 def delays(case: Path, result: Replayed) -> list[float]:
-    """From the true end of each turn to READY."""
-    changes = truth(case, result.end)
-    ends = [at for (_, before), (at, now) in pairwise(changes) if before != now == "READY"]
+    """From the true end of each turn to READY; a title that is idle for a blink has ended nothing."""
+    changes = [*truth(case, result.end), (result.end, "")]
+    ends = [
+        at
+        for (_, before), (at, now), (until, _) in zip(changes, changes[1:], changes[2:], strict=False)
+        if (before, now) == ("PROCESSING", "READY") and until - at > GRACE
+    ]
     found = []
     for end in ends:
         after = [at for at, status in result.timeline if status == "READY" and at >= end - 0.01]
@@ -81,35 +86,45 @@ def delays(case: Path, result: Replayed) -> list[float]:
     return found
 
 
-def similarity(case: Path, result: Replayed) -> list[float]:
+def similarity(case: Path, result: Replayed) -> tuple[list[float], int]:
+    """How like the known replies those of the turns are; and how many of them no turn has.
+
+    A turn's reply is its last message: of two known ones in one turn, where a CLI queues a prompt, the later
+    counts. An error is known as a reply here, and is none of a turn."""
     path = case / "replies.json"
-    known = json.loads(path.read_text()) if path.exists() else []
-    replies = [turn["reply"] for turn in result.turns if turn["reply"]]
-    if len(replies) != len(known):
-        return []  # a turn that the recording cuts off: nothing to compare one by one
-    return [
-        SequenceMatcher(None, said.split(), entry["reply"].split()).ratio()
-        for said, entry in zip(replies, known, strict=True)
-    ]
+    known = json.loads(path.read_text()) if path.exists() and case.name != "error400" else []
+    starts = [*(turn["started_at"] for turn in result.turns), result.unfinished or result.end + 1]
+    alike = []
+    for turn, until in zip(result.turns, starts[1:], strict=True):
+        seen = [e["reply"] for e in known if turn["started_at"] < e.get("at", result.end) <= until]
+        if seen:
+            alike.append(SequenceMatcher(None, turn["reply"].split(), seen[-1].split()).ratio())
+    return alike, len(known) - len(alike)
 
 
 def recordings() -> None:
     columns = ["recordings", "evidence", "cases", "status right", "false READY", "false INPUT_REQUIRED"]
-    print("| " + " | ".join([*columns, "end to READY, p50", "reply similarity"]) + " |")
-    print("|---|---|---:|---:|---:|---:|---:|---:|")
+    print(
+        "| "
+        + " | ".join([*columns, "end to READY, p50", "reply similarity", "replies without a turn"])
+        + " |"
+    )
+    print("|---|---|---:|---:|---:|---:|---:|---:|---:|")
     for cli in ("claude", "codex", "gemini"):
         for channels in (True, False):
             sums = {"total": 0.0, "right": 0.0, "false_ready": 0.0, "false_input": 0.0}
             waits: list[float] = []
             alike: list[float] = []
-            count = 0
+            count = missed = 0
             for case in cases():
                 if case.parent.name == cli:
                     result = replay(case, channels)
                     for key, value in compare(case, result).items():
                         sums[key] += value
                     waits += delays(case, result)
-                    alike += similarity(case, result)
+                    found, without = similarity(case, result)
+                    alike += found
+                    missed += without
                     count += 1
             total = sums["total"] or 1
             evidence = "title, OSC, screen" if channels else "screen and silence"
@@ -117,7 +132,7 @@ def recordings() -> None:
                 f"| {cli} | {evidence} | {count} | {sums['right'] / total:.1%} "
                 f"| {sums['false_ready'] * STEP:.1f} s | {sums['false_input'] * STEP:.1f} s "
                 f"| {statistics.median(waits) if waits else float('nan'):.2f} s "
-                f"| {statistics.mean(alike) if alike else float('nan'):.2f} |"
+                f"| {statistics.mean(alike) if alike else float('nan'):.2f} | {missed} |"
             )
 
 

@@ -21,6 +21,7 @@ from synapse.schema import (
     Regex,
     Section,
     Text,
+    Words,
     validate,
 )
 
@@ -57,6 +58,11 @@ KEYS = Section(
         "initial_instructions": Boolean(),
         "detach_keys": _Chord(),
         "log_level": Choice("debug", "info", "warning", "error"),
+        "allowed_hosts": Words(),
+        "limits": Section(
+            {"body": Integer(1024, 1 << 30), "rate": Number(0, 1_000_000), "connections": Integer(4, 10_000)}
+        ),
+        "push": Section({"allow_private": Boolean()}),
         "agents": MappingOf(
             Section({"port": Integer(1, 65535), "auto_start": Boolean(), "profile": Text(empty=False)}),
             NAME,
@@ -77,6 +83,11 @@ DEFAULTS: dict[str, Any] = {
     "initial_instructions": True,
     "detach_keys": "C-] d",
     "log_level": "info",
+    "allowed_hosts": [],
+    "limits.body": 2 * 1024 * 1024,
+    "limits.rate": 200,
+    "limits.connections": 256,
+    "push.allow_private": False,
 }
 
 
@@ -86,6 +97,18 @@ class InputRouting(Record):
     pattern: str
     feedback: str
     passthrough_on_fail: bool
+
+
+class Limits(Record):
+    __slots__ = ("body", "connections", "rate")
+    body: int
+    rate: float
+    connections: int
+
+
+class Push(Record):
+    __slots__ = ("allow_private",)
+    allow_private: bool
 
 
 class AgentSettings(Record):
@@ -99,8 +122,9 @@ class Settings(Record):
     """Each setting by its name; `values` has them as they are written, by dotted key, as has `origins`."""
 
     __slots__ = (
-        "agents", "default_response_mode", "detach_keys", "initial_instructions", "input_routing",
-        "log_level", "origins", "response_timeout", "shell_prompt", "values",
+        "agents", "allowed_hosts", "default_response_mode", "detach_keys", "initial_instructions",
+        "input_routing", "limits", "log_level", "origins", "push", "response_timeout", "shell_prompt",
+        "values",
     )  # fmt: skip
     input_routing: InputRouting
     default_response_mode: str
@@ -109,6 +133,9 @@ class Settings(Record):
     initial_instructions: bool
     detach_keys: tuple[bytes, bytes]
     log_level: str
+    allowed_hosts: list[str]
+    limits: Limits
+    push: Push
     agents: dict[str, AgentSettings]
     values: dict[str, Any]
     origins: dict[str, str]
@@ -118,14 +145,37 @@ def load_settings() -> Settings:
     path = paths.config_file()
     values = dict(DEFAULTS)
     origins = dict.fromkeys(DEFAULTS, DEFAULT)
-    agents = _read_file(path, values, origins)
+    _read_file(path, values, origins)
     _read_environment(values, origins)
-    routing = {key: values[f"input_routing.{key}"] for key in InputRouting.__slots__}
+    return unpack_settings(values, origins)
+
+
+def unpack_settings(values: dict[str, Any], origins: dict[str, str] | None = None) -> Settings:
+    """Settings from their `values`, which another process may have loaded."""
     top = {key: value for key, value in values.items() if "." not in key}
     top["detach_keys"] = keys.parse_chord(top["detach_keys"])
     return Settings(
-        **top, input_routing=InputRouting(**routing), agents=agents, values=values, origins=origins
+        **top,
+        input_routing=InputRouting(**_under("input_routing", values)),
+        limits=Limits(**_under("limits", values)),
+        push=Push(**_under("push", values)),
+        agents=_agents(values),
+        values=values,
+        origins=origins or {},
     )
+
+
+def _under(section: str, values: dict[str, Any]) -> dict[str, Any]:
+    start = section + "."
+    return {key[len(start) :]: value for key, value in values.items() if key.startswith(start)}
+
+
+def _agents(values: dict[str, Any]) -> dict[str, AgentSettings]:
+    fields: dict[str, dict[str, Any]] = {}
+    for key, value in _under("agents", values).items():
+        name, _, field = key.partition(".")
+        fields.setdefault(name, {})[field] = value
+    return {name: AgentSettings(**found) for name, found in fields.items()}
 
 
 def variable(key: str) -> str:
@@ -133,11 +183,11 @@ def variable(key: str) -> str:
     return "SYNAPSE_" + key.upper().replace(".", "__")
 
 
-def _read_file(path: str, values: dict[str, Any], origins: dict[str, str]) -> dict[str, AgentSettings]:
+def _read_file(path: str, values: dict[str, Any], origins: dict[str, str]) -> None:
     try:
         data = yamlfile.load(path, ConfigError)
     except FileNotFoundError:
-        return {}
+        return
     read = validate(KEYS, data, path, ConfigError)
     agents = read.pop("agents", None) or {}
     for key, value in read.items():
@@ -150,13 +200,10 @@ def _read_file(path: str, values: dict[str, Any], origins: dict[str, str]) -> di
             if item is not None:
                 values[dotted] = item
                 origins[dotted] = path
-    return _agents(agents, path, values, origins)
+    _read_agents(agents, path, values, origins)
 
 
-def _agents(
-    read: dict[str, Any], path: str, values: dict[str, Any], origins: dict[str, str]
-) -> dict[str, AgentSettings]:
-    agents = {}
+def _read_agents(read: dict[str, Any], path: str, values: dict[str, Any], origins: dict[str, str]) -> None:
     ports: dict[int, str] = {}
     for name, said in read.items():
         said = {key: value for key, value in (said or {}).items() if value is not None}
@@ -166,11 +213,9 @@ def _agents(
         if port is not None:
             ports[port] = name
         full = {"port": None, "auto_start": False, "profile": name, **said}
-        agents[name] = AgentSettings(**full)
         for key in ("port", "auto_start", "profile"):
             values[f"agents.{name}.{key}"] = full[key]
             origins[f"agents.{name}.{key}"] = path if key in said else DEFAULT
-    return agents
 
 
 def _read_environment(values: dict[str, Any], origins: dict[str, str]) -> None:

@@ -30,6 +30,7 @@ from synapse.turns import SCREEN, Turn
 logger = logging.getLogger(__name__)
 
 QUIET = 1.0  # seconds since a human's last key
+STARTING = 15.0  # seconds in which a CLI switches its terminal modes on
 CONFIRM = 2.0  # seconds in which a turn must begin before Enter is pressed again
 CONFIRM_BUSY = 20.0  # the same, when the agent is at work but does not say on what
 ENTERS = 4
@@ -37,6 +38,7 @@ PRESS_AGAIN = 2.0  # seconds for an interrupt to work
 PRESSES = 5
 COALESCE = 0.1  # seconds between two pieces of a reply under way
 LOOK_EVERY = 0.5  # the same where it is read off the screen
+RESTORED = 0.3  # seconds after which an interrupted prompt is back in the composer
 ANSWERED = 2.0  # seconds for a prompt that was answered to go away
 
 
@@ -57,9 +59,11 @@ class Delivery:
         self._folder = folder
         self._typed = typed
         self._clock = clock
+        self._began = clock()
         self._news = asyncio.Event()
         self._mark = ""  # of the task under way
         self._turn: Turn | None = None  # the turn that began with it
+        self._length = 0  # of what was typed
         self._sent = ""  # of its reply
         self._sent_at = 0.0
         self._answered: tuple[str, float] = ("", 0.0)
@@ -107,6 +111,8 @@ class Delivery:
             return f"the agent asks something{f': {prompt.prompt_text[:80]}' if prompt else ''}", None
         if controller.status != READY or controller.observer.turns.current is not None:
             return "the agent is busy", None
+        if self._is_starting():
+            return "the agent is starting", 0.2
         if controller.draft:
             return "a human has a half-typed line in the agent's prompt", None
         quiet = self._clock() - controller.last_key
@@ -141,7 +147,12 @@ class Delivery:
 
     @property
     def _bracketed(self) -> bool:
-        return self._controller.profile.paste == "bracketed" and self._controller.screen.mode(2004)
+        return self._controller.profile.paste != "plain" and self._controller.screen.mode(2004)
+
+    def _is_starting(self) -> bool:
+        """A CLI that always takes pastes does not yet; one that never does, after a while, is typed at."""
+        early = self._clock() - self._began < STARTING
+        return early and self._controller.profile.paste == "bracketed" and not self._bracketed
 
     def _text(self, task: Task, message: Json) -> str:
         """What is typed: the mark and the message, or where it can be read."""
@@ -185,9 +196,10 @@ class Delivery:
 
     def _taken(self) -> bool:
         turn = self._turn
-        return turn is not None and (
-            turn.accepted or turn.busy or (turn.ended_at is not None and bool(turn.reply))
-        )
+        if turn is None or turn.accepted or turn.busy:
+            return turn is not None
+        # Too fast to be seen at work: only for those whose screen is all there is.
+        return self._controller.profile.channel in ("none", "events") and bool(turn.ended_at and turn.reply)
 
     async def _follow(self, task: Task) -> None:
         """The turn, to its end."""
@@ -277,7 +289,7 @@ class Delivery:
         return max(self._sent_at + (COALESCE if channel else LOOK_EVERY) - self._clock(), COALESCE / 2)
 
     def _on_begun(self, turn: Turn) -> None:
-        if self._mark and turn.prompt is not None and turn.prompt.lstrip().startswith(self._mark):
+        if self._mark and turn.prompt is not None and self._mark in turn.prompt:
             self._turn = turn
         self.wake()
 
@@ -296,7 +308,7 @@ class Delivery:
         controller = self._controller
         for attempt in range(PRESSES):
             if done() or controller.status == READY:
-                return
+                break
             prompt = controller.observer.prompt if controller.status == INPUT_REQUIRED else None
             press = controller.profile.interrupt_keys
             if prompt is not None and prompt.cancel:
@@ -305,7 +317,18 @@ class Delivery:
             until = self._clock() + PRESS_AGAIN
             while not done() and controller.status != READY and self._clock() < until:
                 await self._pause(until - self._clock())
-        await self._pause(PRESS_AGAIN)
+        else:
+            if not done() and controller.status != READY:
+                await self._pause(PRESS_AGAIN)
+                return
+        await self._empty_composer()
+
+    async def _empty_composer(self) -> None:
+        """Some CLIs put an interrupted prompt back into their composer; the next would be added to it."""
+        profile = self._controller.profile
+        if self._controller.status == READY and not self._controller.draft:
+            steps = [(RESTORED, clear_bytes(profile, self._length)), (profile.clear_delay, b"")]
+            await self._inject(f"clear/{self._clock()}", steps, careful=False)
 
     async def answer(self, task: Task, text: str, by: Json | None) -> None:
         """Give the open prompt its answer, if it is still the one that was asked about."""
@@ -361,6 +384,7 @@ class Delivery:
     def _begin(self, text: str) -> None:
         self._mark = text.partition("]")[0] + "]"
         self._turn, self._sent, self._interrupted = None, "", ""
+        self._length = len(text)
 
     async def _pause(self, seconds: float | None) -> None:
         """Until something happens, or so many seconds have passed."""

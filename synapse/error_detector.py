@@ -112,6 +112,12 @@ LINES = (
 )
 BELOW_ECHO = Line(re.compile(rf"\s+⎿\s+({_CLAUDE}\b.*)"))  # Claude, directly under the message it answers
 STARTUP = Line(re.compile(r" ?(Unable to connect to Anthropic services)"))  # Claude, before it ends
+# How a turn ends that a human has stopped: Claude, Codex, Gemini and Qwen, a terminal that echoes Ctrl-C.
+STOPPED = re.compile(
+    r"\s+⎿\s+Interrupted\b|■ Conversation interrupted|[ℹ✗⚠]\s+(?:Request|Operation) (?:cancell?ed|aborted)"
+    r"|\^C(?:\s|$)"
+)
+UNTOLD = "the agent reported an error"
 _PASSED = re.compile(
     r"\s|[─▄▀]{3}|ℹ\s|✻\s\w+ for |$"
 )  # between an error and the composer: notes, rules, "for 3s"
@@ -157,6 +163,30 @@ class ErrorDetector:
         else:
             shown = _shown(rows[:begin])
         return [_made(_with_rest(rows, n, text), own, "screen") for n, text, own in shown[-1:]]
+
+    def detect_interrupt(
+        self,
+        lines: Sequence[str],
+        cursor: Cursor | None,
+        cursor_visible: bool | None = None,
+        prompt: str | None = None,
+    ) -> bool:
+        """Whether the last turn was stopped: the CLI says so, or gives the `prompt` back to edit."""
+        rows = [line[:1000].rstrip() for line in lines]
+        while rows and not rows[-1]:
+            rows.pop()
+        begin = composer(rows, cursor, cursor_visible)
+        if begin is not None and prompt and "".join(prompt.split()) in "".join("".join(rows[begin:]).split()):
+            return True
+        above = rows[
+            : len(rows) - 1 if begin is None else begin
+        ]  # a prompt of one line, where it has no other
+        for row in reversed(above):
+            if STOPPED.match(row):
+                return True
+            if row and not re.match(r"[─▄▀]{3}|ℹ\s|\s{20,}\S|\s\S", row):
+                break
+        return False
 
     def detect_event(self, event: Mapping[str, object]) -> DetectedError | None:
         """What an event of a CLI reports: a hook's input, a transcript's or a rollout's line."""
@@ -229,7 +259,7 @@ def _made(
     waits = (
         wait / 1000 if isinstance(wait, int | float) and not isinstance(wait, bool) else _retry_after(said)
     )
-    message = _plain(text) or (name if isinstance(name, str) else "") or "the agent reported an error"
+    message = _plain(text) or (name if isinstance(name, str) else "") or UNTOLD
     return DetectedError(code, message, ends and (known or code != "AGENT_ERROR"), waits, source)
 
 

@@ -4,7 +4,8 @@ SynapseError                 1  something failed
 ├── UsageError               2  the command, a file or an option is wrong
 │   ├── ProfileError            a profile is missing or invalid
 │   └── ConfigError             config.yaml or a SYNAPSE_* variable is invalid
-├── TargetError              3  no such agent, or more than one
+├── TargetError              3  an agent that is gone, or could be more than one
+│   └── NoSuchAgent             nobody is running under that name
 └── WaitTimeout              4  waited long enough
 
 Each carries the one sentence to print, next step included, and the exit status of a command it ends.
@@ -29,6 +30,10 @@ class ConfigError(UsageError):
 
 class TargetError(SynapseError):
     exit_status = 3
+
+
+class NoSuchAgent(TargetError):
+    pass
 
 
 class WaitTimeout(SynapseError):

@@ -5,13 +5,14 @@ import json
 import logging
 import logging.handlers
 import os
+import select
 import signal
 import socket
 import sqlite3
 import sys
 import time
 from collections.abc import Callable, Mapping
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import uvloop
 
@@ -19,24 +20,27 @@ from synapse import paths, processes
 from synapse.agents import open_channel
 from synapse.agents.base import Surroundings
 from synapse.agents.events import EventReceiver
+from synapse.config import Settings, unpack_settings
 from synapse.controller import TerminalController
 from synapse.delivery import Delivery
-from synapse.doors import LoopbackOnly
 from synapse.output_log import OutputLog
 from synapse.profiles import unpack_profile
 from synapse.registry import AgentRegistry, Entry
 from synapse.relay import wire
 from synapse.relay.console import restore_terminal
-from synapse.server import Door, private_app, public_app
 from synapse.task_store import TaskStore
 from synapse.tasks import TaskEngine
 from synapse.terminal.screen import undo_modes
 
+if TYPE_CHECKING:
+    from synapse.server import Door
+
 logger = logging.getLogger(__name__)
 
 LOOK_SOON = 0.02  # seconds after output, a key or an event
-LAST_SECONDS = 5.0  # seconds at the most that the host outlives its relay
+LAST_SECONDS = 5  # seconds at the most that the host outlives its relay
 LOOK_EVERY = 1.0  # seconds between two looks at the contents for the output log
+LOOKS_BETWEEN = 20  # at the most, for a burst: some 50,000 lines, which is what the log's file holds
 
 
 INTERNAL = {"code": "INTERNAL", "message": "Synapse failed while it delivered the task: see its log"}
@@ -62,6 +66,9 @@ class _Wire(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         self._on_data(data)
 
+    def eof_received(self) -> None:
+        self._on_end()  # a step before `connection_lost`, which comes alone after an error
+
     def connection_lost(self, _: Exception | None) -> None:
         self._on_end()
 
@@ -84,8 +91,11 @@ class Host:
         self._console: dict[str, object] | None = None
         self._status_timer: asyncio.TimerHandle | None = None
         self._look_timer: asyncio.TimerHandle | None = None
+        self._looks_left = LOOKS_BETWEEN
         self._controller: TerminalController | None = None
         self._entry: Entry = {}
+        self._settings: Settings
+        self._token: str | None = None
         self._registry = AgentRegistry()
         self._engine: TaskEngine | None = None
         self._folder = ""
@@ -99,7 +109,10 @@ class Host:
         await self._met.wait()
         if self._controller is None:
             return  # the relay ended before it said a word
-        assert self._engine is not None
+        if self._relay_is_gone():  # the agent ended at once: nobody will knock
+            await self._ended.wait()
+            self._finish()
+            return
         courier = asyncio.ensure_future(self._deliver())
         doors = self._open_doors()
         serving = [asyncio.ensure_future(door.open()) for door in doors]
@@ -107,6 +120,7 @@ class Host:
             await door.is_open(serve)
         receiver = await EventReceiver(self._events, self._on_event).serve()  # it closes when let go of
         self._send(wire.pack(wire.READY))
+        undo_modes(self._controller.screen)  # 25 ms the first time, which `_restore_terminal` does not have
         await self._ended.wait()
         courier.cancel()
         self._finish()
@@ -115,11 +129,24 @@ class Host:
             door.close()
         await asyncio.wait(serving, timeout=1.5)
 
-    def _open_doors(self) -> list[Door]:
+    def _relay_is_gone(self) -> bool:
+        """Whether its end of the wire is closed, read to the end or not."""
+        poll = select.poll()
+        poll.register(self._link, 0)
+        return bool(poll.poll(0))
+
+    def _open_doors(self) -> "list[Door]":
+        # Most of what a host has to load.
+        from synapse.doors import Bodies, Doors, names_for
+        from synapse.doors.connections import at_most
+        from synapse.server import Door, private_app, public_app
+
         assert self._controller is not None and self._engine is not None
-        port = int(str(self._entry["port"]))
+        limits, ip = self._settings.limits, self._tcp.getsockname()[0]
+        names = names_for(ip, str(self._entry["endpoint"]), self._settings.allowed_hosts)
+        app = Bodies(public_app(self._controller, self._engine, self._entry), limits.body)
         return [
-            Door(LoopbackOnly(public_app(self._controller, self._engine, self._entry), port), self._tcp),
+            Door(Doors(app, names, self._token, limits.rate), self._tcp, at_most(limits.connections)),
             Door(private_app(self._controller, self._engine, self._entry), self._control),
         ]
 
@@ -150,9 +177,12 @@ class Host:
             self._on_frame(kind, payload)
 
     def _on_end(self) -> None:
+        if self._ended.is_set():
+            return
+        signal.alarm(LAST_SECONDS)  # whatever holds it, the loop or a lock: no relay, no host
+        self._restore_terminal()
         self._ended.set()
         self._met.set()
-        self._loop.call_later(LAST_SECONDS, os._exit, 1)  # whatever holds it: no relay, no host
 
     def _on_frame(self, kind: int, payload: bytes) -> None:
         if kind == wire.HELLO:
@@ -163,7 +193,7 @@ class Host:
         if kind == wire.OUTPUT:
             controller.feed(payload)
             self._watch_status()
-            self._look_later()
+            self._log_output(payload)
         elif kind == wire.KEYS:
             controller.human_typed(*wire.unpack_keys(payload))
             self._watch_status()
@@ -189,6 +219,7 @@ class Host:
         entry, console = hello["entry"], hello["console"]
         assert isinstance(entry, dict) and (console is None or isinstance(console, dict))
         self._entry, self._console = entry, console
+        self._settings, self._token = unpack_settings(hello["settings"]), hello["token"]
         _log_to(paths.log_file(str(entry["name"])))
         child = int(str(hello["child"]))
         self._child = (child, processes.start_time(child))
@@ -237,26 +268,41 @@ class Host:
         except OSError as error:
             logger.warning("cannot publish the status: %s", error)
 
-    def _look_later(self, seconds: float = LOOK_EVERY) -> None:
-        if self._look_timer is None:
-            self._look_timer = self._loop.call_later(seconds, self._look)
-
-    def _look(self) -> None:
-        self._look_timer = None
+    def _log_output(self, data: bytes) -> None:
         assert self._controller is not None
-        started = time.perf_counter()
         screen = self._controller.screen
         if screen.alternate_screen:
             return  # nothing of it settles
+        self._output_log.feed(data, screen.size[0])
+        if self._output_log.is_filling and self._looks_left:
+            self._looks_left -= 1
+            self._look()
+        self._look_later()
+
+    def _look_later(self, seconds: float = LOOK_EVERY) -> None:
+        if self._look_timer is None:
+            self._look_timer = self._loop.call_later(seconds, self._look_in_time)
+
+    def _look_in_time(self) -> None:
+        self._look_timer = None
+        self._looks_left = LOOKS_BETWEEN
+        started = time.perf_counter()
+        if self._look():
+            self._look_later(max(LOOK_EVERY, 50 * (time.perf_counter() - started)))
+
+    def _look(self) -> bool:
+        """Whether another look is worth it."""
+        assert self._controller is not None
+        screen = self._controller.screen
+        if screen.alternate_screen:
+            return False
         lines = screen.contents().split("\n")
         below = max(len(screen.text().split("\n")) - screen.cursor[1], 0)
         try:
-            again = self._output_log.look(lines, len(lines) - below)
+            return self._output_log.look(lines, len(lines) - below)
         except OSError as error:
             logger.warning("cannot write the output log: %s", error)
-            return
-        if again:
-            self._look_later(max(LOOK_EVERY, 50 * (time.perf_counter() - started)))
+            return False
 
     # --- the end ------------------------------------------------------------------------------------------
 
@@ -272,12 +318,14 @@ class Host:
             self._engine.store.close()
         logger.info("host of %s ends", self._entry["name"])
 
+    def _restore_terminal(self) -> None:
+        """If the relay was killed: before anything else, because the shell will soon write its prompt."""
+        if self._console is not None and self._controller is not None and self._controller.running:
+            restore_terminal(self._console, undo_modes(self._controller.screen))
+
     def _clean_up_after_the_relay(self) -> None:
         """The relay was killed: do what it can no longer do."""
         logger.warning("the relay is gone without a word; cleaning up")
-        if self._console is not None:
-            assert self._controller is not None
-            restore_terminal(self._console, undo_modes(self._controller.screen))
         child, start = self._child
         if processes.start_time(child) in ("", start):  # gone, or still the same process
             processes.end_session(child)
@@ -314,6 +362,7 @@ def main() -> None:
     os.umask(0o077)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    signal.signal(signal.SIGALRM, signal.SIG_DFL)
     fds = [int(argument) for argument in sys.argv[1:5]]
     for fd in fds:
         os.set_inheritable(fd, False)

@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 
 from synapse import paths
+from synapse.addresses import Address, safe_address
 from synapse.agents.flags import channel_arguments
 from synapse.config import Settings, load_settings
 from synapse.errors import SynapseError, UsageError
@@ -54,13 +55,17 @@ class Claim:
             self.registry.unregister(self.agent_id)
 
 
-def claim(profile: Profile, settings: Settings, name: str | None, port: int | None) -> Claim:
+def claim(
+    profile: Profile, settings: Settings, name: str | None, port: int | None, address: Address
+) -> Claim:
     registry = AgentRegistry()
     working_dir = current_dir()
     with registry.mutex():
         live = registry.list_agents_unlocked()
         agent_id, chosen = registry.choose(profile.name, working_dir, name, live)
-        tcp = _bind_tcp(_candidate_ports(profile, settings, chosen, port), port)
+        taken = {entry["port"] for entry in live.values()}  # on another address it would be free
+        ports = (n for n in _candidate_ports(profile, settings, chosen, port) if n == port or n not in taken)
+        tcp = _bind_tcp(ports, port, address)
         number = tcp.getsockname()[1]
         try:
             control = _bind_unix(paths.control_socket(agent_id))
@@ -69,7 +74,13 @@ def claim(profile: Profile, settings: Settings, name: str | None, port: int | No
         except OSError as error:
             raise SynapseError(f"cannot create a socket in {error.filename}: {error.strerror}.") from error
         entry = registry.register(
-            agent_id, profile.name, number, name=chosen, working_dir=working_dir, socket=control.getsockname()
+            agent_id,
+            profile.name,
+            number,
+            name=chosen,
+            working_dir=working_dir,
+            endpoint=address.endpoint(number),
+            socket=control.getsockname(),
         )
     return Claim(registry, entry, [tcp, control, events, attach])
 
@@ -87,16 +98,18 @@ def _candidate_ports(profile: Profile, settings: Settings, name: str, port: int 
     yield from range(FIRST_COMMON_PORT, LAST_PORT + 1)
 
 
-def _bind_tcp(candidates: Iterable[int], wanted: int | None) -> _socket.socket:
+def _bind_tcp(candidates: Iterable[int], wanted: int | None, address: Address) -> _socket.socket:
     for port in candidates:
-        sock = _socket.socket(_socket.AF_INET, _socket.SOCK_STREAM)
+        sock = _socket.socket(address.family, _socket.SOCK_STREAM)
         sock.setsockopt(_socket.SOL_SOCKET, _socket.SO_REUSEADDR, 1)
         try:
-            sock.bind(("127.0.0.1", port))
+            sock.bind(address.bindable(port))
             sock.listen(128)  # two that may bind the same port may not both listen on it
             return sock
         except OSError as error:
             sock.close()
+            if error.errno == errno.EADDRNOTAVAIL:
+                raise UsageError(f"--host {address.name} is no address of this machine.") from error
             if wanted is not None:
                 reason = "is in use by another program" if error.errno == errno.EADDRINUSE else error.strerror
                 raise UsageError(
@@ -192,18 +205,21 @@ def run_agent(
     port: int | None = None,
     console: Console | None = None,
     report: Report | None = None,
+    host: str | None = None,
+    token: str | None = None,
 ) -> int:
     """Run one agent to its end and return its exit status. Without a console it runs in the background."""
     settings = load_settings()
+    address = safe_address(host, token)
     command = find_command(profile)
     _check_writable()
-    agent = claim(profile, settings, name, port)
+    agent = claim(profile, settings, name, port, address)
     log = Logger(paths.log_file(agent.name))
     try:
         started_at = time.time()
         pty = _spawn(profile, command, [*profile.args, *args], agent, console)
         log(f"started {agent.name}: {json.dumps(list(args))} as {pty.pid}, port {agent.entry['port']}")
-        relay, link = _make_relay(profile, agent, pty, console, settings.detach_keys, started_at, report, log)
+        relay, link = _make_relay(profile, agent, pty, console, settings, token, started_at, report, log)
         try:
             status = relay.run()
         except Exception as error:  # a fault of ours, whatever it is: the terminal is restored already
@@ -243,7 +259,8 @@ def _make_relay(
     agent: Claim,
     pty: Pty,
     console: Console | None,
-    detach_keys: tuple[bytes, bytes],
+    settings: Settings,
+    token: str | None,
     started_at: float,
     report: Report | None,
     log: Logger,
@@ -260,6 +277,8 @@ def _make_relay(
         return {
             "entry": agent.entry,
             "profile": packed,
+            "settings": settings.values,
+            "token": token,
             "child": pty.pid,
             "started_at": started_at,
             "cols": cols,
@@ -276,9 +295,10 @@ def _make_relay(
             report({"ready": agent.entry})
 
     inherited = [sock.fileno() for sock in (agent.tcp, agent.control, agent.events)]
-    link = HostLink(inherited, hello, log, log.path)
+    command = [*paths.our_python(), "-m", "synapse.host"]
+    link = HostLink(command, inherited, hello, log, log.path)
     listener = socket.socket(fileno=agent.attach.detach())
-    relay = Relay(pty, link, listener, console, detach_keys, on_ready, log)
+    relay = Relay(pty, link, listener, console, settings.detach_keys, on_ready, log)
     return relay, link
 
 

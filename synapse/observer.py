@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from synapse.agents.base import Channel
-from synapse.agents.facts import Fact, StateSeen
-from synapse.error_detector import DetectedError, ErrorDetector
+from synapse.agents.facts import Fact, Failed, StateSeen, TurnEnded
+from synapse.error_detector import UNTOLD, DetectedError, ErrorDetector
 from synapse.idle_detector import IdleDetector
 from synapse.input_detector import InputPrompt, InputRequiredDetector
 from synapse.profiles import MODE_NAMES, Profile, Signal
@@ -19,7 +20,7 @@ from synapse.registry import INPUT_REQUIRED, PROCESSING, READY
 from synapse.screen_reply import extract_reply
 from synapse.status import OSC, PROCESS, SCREEN, SILENCE, TITLE, StatusModel, Verdict
 from synapse.terminal.screen import Screen
-from synapse.turns import TurnTracker
+from synapse.turns import Turn, TurnTracker
 
 SETTLE = 0.15  # seconds without output before the screen is read
 LOOK_AT_LEAST = 0.5  # seconds between two looks while output never pauses
@@ -27,6 +28,7 @@ POLL_AT_LEAST = 1.0  # seconds between two looks at the transcript during a turn
 ECHO = 0.5  # seconds after a key in which output is its echo
 TURN_SETTLE_UNFINISHED = 2.0  # the same for one whose channel expects more: the human has refused a tool
 TURN_SETTLE_UNSEEN = 1.0  # the same for one that was never seen to be busy: it may not have begun
+TURN_SETTLE_UNTOLD = 10.0  # the same where the CLI will tell, once it has written its first line
 TURN_SETTLE = 0.15  # seconds of READY before a turn that nobody has ended is over: its transcript lags
 
 
@@ -62,6 +64,7 @@ class Observer:
         self._last_poll = -1e9
         self._last_key = -1e9
         self._fresh = False  # output that has not been looked at
+        self._news = False  # the same, of output that is no echo
         self._submitted = False
         self._ready_since: float | None = None
         self._start_line: int | None = None
@@ -80,6 +83,8 @@ class Observer:
         if self._channels:
             self._read_signals(now)
         if not self._is_echo(now):
+            self._submitted = False
+            self._news = True
             self._model.forget(SCREEN)  # it shows something else now: unknown until looked at
             self._model.observe(SILENCE, PROCESSING, now, "output")
         self._resolve(now)
@@ -99,6 +104,7 @@ class Observer:
     def submit(self, now: float, prompt: str | None = None, start_line: int | None = None) -> None:
         """Enter was pressed, by a human or, with a prompt that is known, for us."""
         self._submitted = True
+        self._channel.submitted()
         if self._channels and not self._channel.missing() and self._channel.name != "none":
             return  # the channel will tell
         self._start_line = self.first_line() if start_line is None else start_line
@@ -170,9 +176,12 @@ class Observer:
                 self._model.observe(SCREEN, rule.means, now, "screen: the mark of its profile")
                 return
         if settled:
-            self._model.observe(SCREEN, (READY, PROCESSING), now, "screen: no question on it")
-            found = self._errors.detect_screen(lines, self._screen.cursor, self._screen.cursor_visible)
-            self.error = self._errors.get_primary_error(found)
+            if self._news:  # else a human types: a draft tells nothing of the agent
+                self._model.observe(SCREEN, (READY, PROCESSING), now, "screen: no question on it")
+            self._news = False
+            self.error = self._error_on_screen()
+            if self.error is not None and self.error.fatal:
+                self.turns.explain(UNTOLD, self.error.to_a2a_error())
 
     def _detect_prompt(self, lines: list[str]) -> InputPrompt | None:
         prompt = self._prompts.detect_screen(lines, self._screen.cursor, self._screen.cursor_visible)
@@ -206,8 +215,22 @@ class Observer:
         for fact in facts:
             if isinstance(fact, StateSeen):
                 self._model.observe(fact.source, fact.says, now, fact.why)
+            elif isinstance(fact, Failed) or (isinstance(fact, TurnEnded) and fact.error is not None):
+                self.turns.take(replace(fact, error=self._explained(fact.error or {})), now)
             else:
                 self.turns.take(fact, now)
+
+    def _explained(self, event: dict[str, Any]) -> dict[str, Any]:
+        """What a channel tells of an error, with a code and a message; Codex leaves that to the screen."""
+        found = self._errors.detect_event(event)
+        if found is None or found.message == UNTOLD:
+            found = self._error_on_screen() or found
+        return (found or DetectedError("AGENT_ERROR", UNTOLD)).to_a2a_error()
+
+    def _error_on_screen(self) -> DetectedError | None:
+        lines = self._screen.text().split("\n")
+        found = self._errors.detect_screen(lines, self._screen.cursor, self._screen.cursor_visible)
+        return self._errors.get_primary_error(found)
 
     def _polls(self) -> bool:
         busy = self.turns.current is not None or self.verdict.status != READY
@@ -225,10 +248,8 @@ class Observer:
                 self._ready_since = now
         else:
             self._ready_since = None
-            if self.verdict.status == PROCESSING:
-                self._submitted = False
-                if self.turns.current is not None:
-                    self.turns.current.busy = True
+            if self.turns.current is not None:
+                self.turns.current.busy = True
         if self.verdict.status != before.status:
             self._on_status(self.verdict)
 
@@ -241,12 +262,23 @@ class Observer:
             return  # only Enter was seen: it has not even been echoed
         was_busy = turn.busy or self._ready_since > turn.started_at
         settled_at = max(self._ready_since, self._last_output, turn.started_at)
-        settle = TURN_SETTLE if was_busy else TURN_SETTLE_UNSEEN
+        unseen = TURN_SETTLE_UNSEEN if self._channel.name in ("none", "events") else TURN_SETTLE_UNTOLD
+        settle = TURN_SETTLE if was_busy else unseen
         if self._channels:
             self._take(self._channel.poll(), now)
             settle = TURN_SETTLE_UNFINISHED if self._channel.unfinished() else settle
         if now - settled_at >= settle and self.turns.current is turn:
-            self.turns.status(READY, now)
+            self.turns.settle(*self._outcome(turn), now)
+
+    def _outcome(self, turn: Turn) -> tuple[str, dict[str, Any] | None]:
+        """How a turn has ended of whose end nobody has told, as the screen shows it."""
+        lines = self._screen.text().split("\n")
+        cursor, visible = self._screen.cursor, self._screen.cursor_visible
+        if self._errors.detect_interrupt(lines, cursor, visible, turn.prompt):
+            return "interrupted", None
+        if self.error is None:
+            return "completed", None
+        return "failed" if self.error.fatal else "completed", self.error.to_a2a_error()
 
     def _next(self, now: float) -> float | None:
         waits = []

@@ -4,6 +4,7 @@ Only `os.path`: the relay starts through here, and `pathlib` alone would cost it
 """
 
 import os
+import sys
 
 from synapse.digest import sha256_hex
 
@@ -38,6 +39,17 @@ def cache_dir() -> str:
 
 def logs_dir() -> str:
     return os.path.join(synapse_home(), "logs")
+
+
+def our_python() -> list[str]:
+    """This Python, to import this very Synapse: PYTHONPATH is the user's, for their agents.
+
+    Only where Synapse itself comes from there, it is ours too.
+    """
+    theirs = os.environ.get("PYTHONPATH", "").split(os.pathsep)
+    ours = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    options = ["-P"] if ours in map(os.path.abspath, theirs) else ["-P", "-E"]
+    return [sys.executable, *options]
 
 
 def private_dir(path: str) -> str:

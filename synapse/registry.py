@@ -15,7 +15,7 @@ from contextlib import contextmanager
 
 from synapse import paths
 from synapse.digest import sha256_hex
-from synapse.errors import SynapseError, TargetError, UsageError
+from synapse.errors import NoSuchAgent, SynapseError, TargetError, UsageError
 
 READY = "READY"
 PROCESSING = "PROCESSING"
@@ -198,7 +198,7 @@ class AgentRegistry:
                     return both[0]
                 names = ", ".join(f"{e['name']} ({e['working_dir']})" for e in candidates)
                 raise TargetError(f"{target!r} could be any of {names}: use one of these names.")
-        raise TargetError(_no_such_agent(target, live))
+        raise NoSuchAgent(_no_such_agent(target, live))
 
     def stale_files(self) -> list[str]:
         """What dead agents left in the directory and `list_agents` would clear away."""
@@ -316,7 +316,7 @@ def _unlink(path: str) -> None:
 
 def _no_such_agent(target: str, live: Sequence[Entry]) -> str:
     if not live:
-        return f"no agent named {target!r} is running: start one with `synapse start {target}`."
+        return f"no agent named {target!r} is running: `synapse list` shows who is."
     import difflib
 
     names = [str(entry["name"]) for entry in live]

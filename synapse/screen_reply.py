@@ -36,8 +36,9 @@ class Marks:
     # Rows that count or move. Where they are indented they are chrome only after the reply.
     status: str = (
         r"[✢✳✶✻✽∴] .*(?:…| for <?\d)|[·*] \S+… \(|• Working \(|\s*(?:─ )?Worked for .*[•─]"
-        r"|\s?[⠁-⣿◐-◓◉] |\s*⏵ |\s*\? for shortcuts"
+        r"|\s?[⠁-⣿◐-◓◉] |\s*⏵ |\s*\? for shortcuts|\s+└ Tip: |\s*Press Ctrl\S+ again to "
     )
+    empty: str = r" >   Type your message"  # a composer with no rules around it: Gemini in few colours
     notice: str = r"[ℹ⚠⎿] |[✔✗] You |■ Conversation interrupted"
     tool: str = (  # the head of a tool call with its outcome below it
         r"[A-Z][\w .:-]*\w\(|.*\(MCP\)\("
@@ -96,6 +97,9 @@ def _live_area(lines: list[str], marks: Marks) -> tuple[int, str]:
     closed, below = False, 0
     for index in range(last, -1, -1):
         line = lines[index]
+        if re.match(marks.empty, line) and not _is_rule(lines[index - 1]):
+            rule = next((n for n in range(index - 1, max(index - 5, -1), -1) if _is_rule(lines[n])), index)
+            return rule, ""
         if composer.match(line):
             if index and _is_rule(lines[index - 1]) and (closed or index == last):
                 return _over_hints(lines, index - 1), ""
@@ -168,8 +172,21 @@ def _after_echo(
             if 0 < ends[end] <= len(wanted) and wanted.endswith(shown[: ends[end]]):
                 return first + end + 1, ""  # the echo began above the first line there is
     if index < 0:
-        return first, ""
+        return _after_unmarked(lines, first, live, marks), ""
+    if wanted and not alike:
+        return live, ""  # only older turns are here: this prompt was taken back, or never shown
     return (index + 1 if label else _echo_end(lines, index, live, column, marks)), lines[index][:column]
+
+
+def _after_unmarked(lines: list[str], first: int, live: int, marks: Marks) -> int:
+    """The line after an echo whose head is gone: Codex leaves two rows blank below it, and one between the
+    blocks of a reply."""
+    for index in range(first, live):
+        if _is_marked(lines[index], marks):
+            return index if index >= first + 3 and not any(lines[index - 2 : index]) else first
+        if index and lines[index][:2].strip():  # the first line of all has lost its indent
+            return first
+    return first
 
 
 def _echo_end(lines: list[str], index: int, live: int, column: int, marks: Marks) -> int:
@@ -309,7 +326,14 @@ def _joined(rows: list[Row], width: int) -> list[str]:
 
 def _goes_on(above: Row, row: Row, width: int) -> bool:
     (before, whole), (text, joinable) = above, row
-    if not text or not joinable or len(whole) * 4 < width or _OPENS.match(text) or _FIXED.match(before):
+    if (
+        not before
+        or not text
+        or not joinable
+        or len(whole) * 4 < width
+        or _OPENS.match(text)
+        or _FIXED.match(before)
+    ):
         return False
     item = _ITEM.match(before)
     if _indent(text) not in (_indent(before), item.end() if item else -1):

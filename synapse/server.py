@@ -12,6 +12,7 @@ import uvicorn
 from fastapi import FastAPI, HTTPException
 from fastapi.responses import StreamingResponse
 from pydantic import BaseModel, Field
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from synapse import __version__, keys
 from synapse.controller import TerminalController
@@ -152,18 +153,22 @@ def private_app(controller: TerminalController, engine: TaskEngine, entry: Entry
 class Door(uvicorn.Server):
     """One listening socket. Signals and the end are the host's business, and nothing ticks while idle."""
 
-    def __init__(self, app: Any, listener: socket.socket) -> None:
+    def __init__(
+        self, app: Any, listener: socket.socket, connection: type[HttpToolsProtocol] = HttpToolsProtocol
+    ) -> None:
         super().__init__(
             uvicorn.Config(
                 app,
                 loop="none",
-                http="httptools",
+                http=connection,
                 ws="none",
                 lifespan="off",
                 log_config=None,
+                log_level="warning",  # it would announce every door, coming and going
                 access_log=False,
                 server_header=False,
                 date_header=False,
+                proxy_headers=False,  # anybody on this machine could say to be somebody else
                 timeout_graceful_shutdown=1,
             )
         )

@@ -109,6 +109,6 @@ def _overruled_at(best: Evidence, against: tuple[Evidence, ...], known: list[Evi
     weighty = [e for e in against if e.trust > borne_out and (len(e.says) == 1 or e.trust > TRUST[SCREEN])]
     if not weighty:
         return None
-    agreeing = [e for e in weighty if set(e.says) & set(weighty[0].says)]
-    begun = max(best.at, max(e.since for e in agreeing))
-    return begun + (HEAL_TOGETHER if len(agreeing) > 1 else HEAL_ALONE)
+    begun = sorted(max(best.at, e.since) for e in weighty if set(e.says) & set(weighty[0].says))
+    alone = max(best.at, weighty[0].since) + HEAL_ALONE
+    return min([alone, *(moment + HEAL_TOGETHER for moment in begun[1:2])])  # a second voice only hastens it

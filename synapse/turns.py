@@ -11,8 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from synapse.agents.facts import Fact, PromptAccepted, Said, TokensUsed, ToolUsed, TurnEnded
-from synapse.registry import READY
+from synapse.agents.facts import Fact, Failed, PromptAccepted, Said, TokensUsed, ToolUsed, TurnEnded
 
 HISTORY = 100
 EXACT, TRANSCRIPT, SCREEN = "exact", "transcript", "screen"
@@ -83,17 +82,21 @@ class TurnTracker:
     def take(self, fact: Fact, now: float) -> None:
         if isinstance(fact, PromptAccepted):
             self._accept(fact.text, now)
-        elif isinstance(fact, TurnEnded):
+        elif isinstance(fact, TurnEnded) and not self._is_told_again(fact):
             turn = self.current or self._begin(None, now)
             turn.error = fact.error
             self._end(turn, fact.outcome, now, fact.reply)
+        elif isinstance(fact, Failed):
+            if self.current is not None:
+                self.current.error = fact.error
         elif isinstance(fact, Said | ToolUsed | TokensUsed):
             late = self.current or self._latecomer()
             if late is not None:
                 _note(late, fact)
-                if isinstance(fact, Said) and late is self.current:
-                    for callback in self._said:
-                        callback(late)
+            if isinstance(fact, Said) and self.current is not None:
+                self.current.error = None  # it was tried again
+                for callback in self._said:
+                    callback(self.current)
 
     def submitted(self, now: float, prompt: str | None = None) -> None:
         """Enter was pressed at a CLI that does not say what it accepts, or has not said so yet."""
@@ -105,10 +108,20 @@ class TurnTracker:
         if self.current is None:
             self._begin(prompt, now).busy = True
 
-    def status(self, status: str, now: float) -> None:
-        """The agent is READY: whatever turn was under way is over, told or not."""
-        if status == READY and self.current is not None:
-            self._end(self.current, "completed", now, None)
+    def settle(self, outcome: str, error: dict[str, Any] | None, now: float) -> None:
+        """The agent is READY: whatever turn was under way is over, told or not. What the channel has told of
+        its end counts before what is said here."""
+        turn = self.current
+        if turn is not None:
+            outcome = "failed" if turn.error else outcome
+            turn.error = turn.error or error
+            self._end(turn, outcome, now, None)
+
+    def explain(self, untold: str, error: dict[str, Any]) -> None:
+        """The screen shows what the channel left `untold` when it said that the last turn has failed."""
+        last = self.finished[-1] if self.finished else None
+        if self.current is None and last is not None and last.error and last.error["message"] == untold:
+            last.error = error
 
     def abandon(self, outcome: str, error: dict[str, Any] | None, now: float) -> None:
         """The agent itself is gone."""
@@ -142,12 +155,19 @@ class TurnTracker:
             turn.reply, turn.source = reply, EXACT
         elif messages:
             turn.reply, turn.source = messages[-1], TRANSCRIPT
-        elif outcome == "completed" or turn.error is not None:
+        elif outcome != "failed":
             turn.reply, turn.source = self._read_screen(turn.prompt), SCREEN
         self.current = None
         self.finished.append(turn)
         for callback in self._ended:
             callback(turn)
+
+    def _is_told_again(self, fact: TurnEnded) -> bool:
+        """A hook that came twice, or two channels that tell the same."""
+        last = self.finished[-1] if self.finished and self.current is None else None
+        if last is None or last.outcome != fact.outcome:
+            return False
+        return fact.outcome == "interrupted" or (fact.reply is not None and last.reply == fact.reply)
 
     def _latecomer(self) -> Turn | None:
         """A transcript lags behind its hook: what comes now belongs to the turn that has just ended."""

@@ -23,6 +23,8 @@ class Replayed:
     timeline: list[tuple[float, str]] = field(default_factory=list)
     prompts: list[tuple[float, str]] = field(default_factory=list)
     turns: list[dict[str, Any]] = field(default_factory=list)
+    unfinished: float | None = None  # when the turn began that the recording cuts off
+    last: float = 0.0  # when something last happened
     end: float = 0.0  # the last moment before the CLI itself ended
 
     def status_at(self, moment: float) -> str:
@@ -53,6 +55,7 @@ def replay(case: Path, channels: bool = True) -> Replayed:
     observer = Observer(load_profile(case.parent.name), screen, none, on_status, channels)
     due: float | None = None
     result.end = _end(events)
+    result.last = min(float(events[-1][0]), result.end)
     for at, kind, data in [*(e for e in events if e[0] <= result.end), [result.end, "end", ""]]:
         while due is not None and due <= at:
             now = due
@@ -70,6 +73,8 @@ def replay(case: Path, channels: bool = True) -> Replayed:
         elif kind == "i":
             observer.key("\r" in data, now)
         due = now + LOOK_SOON if due is None else min(due, now + LOOK_SOON)
+    current = observer.turns.current
+    result.unfinished = current.started_at if current is not None else None
     result.turns = [turn.to_dict() for turn in observer.turns.finished]
     return result
 

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import socket
 import subprocess
 import sys
 import threading
+from contextlib import ExitStack
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
+from uuid import UUID
 
 import pytest
 from hypothesis import given
@@ -17,13 +21,24 @@ from hypothesis import strategies as st
 
 from synapse.agents import open_channel
 from synapse.agents.base import Surroundings
-from synapse.agents.facts import Fact, PromptAccepted, Said, StateSeen, TokensUsed, ToolUsed, TurnEnded
+from synapse.agents.facts import (
+    Fact,
+    Failed,
+    PromptAccepted,
+    Said,
+    StateSeen,
+    TokensUsed,
+    ToolUsed,
+    TurnEnded,
+)
 from synapse.agents.flags import HOOK_PROGRAM, channel_arguments
 from synapse.registry import INPUT_REQUIRED, PROCESSING, READY
 
+STARTED = 1_700_000_000.0  # 2023
 
-def around(path: Path, **env: str) -> Surroundings:
-    return Surroundings(str(path), {"HOME": str(path), **env}, started_at=0.0, child=os.getpid())
+
+def around(path: Path, child: int | None = None, **env: str) -> Surroundings:
+    return Surroundings(str(path), {"HOME": str(path), **env}, STARTED, child or os.getpid())
 
 
 def states(facts: list[Fact]) -> list[tuple[str, ...]]:
@@ -45,6 +60,21 @@ class TestFlags:
     @pytest.mark.parametrize("args", [["--settings", "x.json"], ["--settings=x.json"], ["--bare"]])
     def test_the_users_own_settings_win(self, args: list[str]) -> None:
         assert channel_arguments("claude", args, {}) == []
+
+    def test_gemini_gets_an_id_if_its_version_knows_the_flag(self, tmp_path: Path) -> None:
+        program, package = tmp_path / "bundle" / "gemini", tmp_path / "package.json"
+        program.parent.mkdir()
+        program.write_text("#!/bin/sh\n")
+        program.chmod(0o755)
+        env = {"PATH": str(program.parent)}
+        assert channel_arguments("gemini", [], env) == []
+        package.write_text('{"version": "0.60.9"}')
+        assert channel_arguments("gemini", [], env) == []
+        package.write_text('{"version": "0.61.0-preview.1"}')
+        flag, value = channel_arguments("gemini", ["-m", "x"], env)
+        assert flag == "--session-id" and str(UUID(value, version=4)) == value
+        for args in (["-r", "latest"], ["--resume"], ["--session-id=x"], ["--session-file", "f"]):
+            assert channel_arguments("gemini", args, env) == []
 
     def test_codex_gets_a_notify_program(self, tmp_path: Path) -> None:
         flag, value = channel_arguments("codex", [], {"HOME": str(tmp_path)})
@@ -153,6 +183,22 @@ class TestClaude:
         facts = channel.on_event(self.hook("Stop", agent_id="sub", last_assistant_message="sub"))
         assert only(facts, TurnEnded) == [] and states(facts) == [(PROCESSING,)]
 
+    def test_a_subagent_that_asks_is_a_question(self, tmp_path: Path) -> None:
+        channel = open_channel("claude", around(tmp_path))
+        assert states(channel.on_event(self.hook("PermissionRequest", agent_id="sub"))) == [(INPUT_REQUIRED,)]
+
+    @pytest.mark.parametrize(("trigger", "after"), [("manual", [(READY,)]), ("auto", [])])
+    def test_compacting_is_work(self, tmp_path: Path, trigger: str, after: list[tuple[str, ...]]) -> None:
+        channel = open_channel("claude", around(tmp_path))
+        assert states(channel.on_event(self.hook("PreCompact", trigger=trigger))) == [(PROCESSING,)]
+        assert states(channel.on_event(self.hook("SessionStart", source="compact"))) == after
+
+    def test_a_session_with_an_agent_of_its_own_is_no_subagent(self, tmp_path: Path) -> None:
+        channel = open_channel("claude", around(tmp_path))
+        facts = channel.on_event(self.hook("UserPromptSubmit", prompt="x", agent_type="reviewer"))
+        facts += channel.on_event(self.hook("Stop", agent_type="reviewer", last_assistant_message="y"))
+        assert only(facts, PromptAccepted)[0].text == "x" and only(facts, TurnEnded)[0].reply == "y"
+
     def test_notifications(self, tmp_path: Path) -> None:
         channel = open_channel("claude", around(tmp_path))
         for kind, status in (("permission_prompt", INPUT_REQUIRED), ("idle_prompt", READY)):
@@ -206,6 +252,28 @@ class TestClaude:
         assert only(facts, TurnEnded)[0].outcome == "interrupted"
 
 
+class Threads:
+    """Rollouts that an agent, this process, holds open."""
+
+    def __init__(self, folder: Path, held: ExitStack) -> None:
+        self._folder = folder
+        self._held = held
+        self._files: dict[str, TextIO] = {}
+
+    def write(self, thread: str, *events: dict[str, Any], source: object = "cli", began: str = "2036") -> str:
+        if thread not in self._files:
+            path = self._folder / f"rollout-{began}-11-15T10-00-00-{thread * 36}.jsonl"
+            self._files[thread] = self._held.enter_context(path.open("w"))
+            self._line(thread, "session_meta", {"source": source})
+        for event in events:
+            self._line(thread, "event_msg", event)
+        return thread * 36
+
+    def _line(self, thread: str, kind: str, payload: dict[str, Any]) -> None:
+        self._files[thread].write(json.dumps({"type": kind, "payload": payload}) + "\n")
+        self._files[thread].flush()
+
+
 class TestCodex:
     def rollout(self, tmp_path: Path) -> Path:
         folder = tmp_path / ".codex" / "sessions" / "2026" / "11" / "15"
@@ -253,6 +321,42 @@ class TestCodex:
         notify = {"type": "agent-turn-complete", "thread-id": "other", "last-assistant-message": "title"}
         assert only(channel.on_event(notify), TurnEnded) == []
 
+    def test_another_thread_is_followed_and_a_subagents_is_not(self, tmp_path: Path) -> None:
+        """/new begins another file; Codex keeps the first one open, and a subagent has one of its own."""
+        with ExitStack() as held:
+            threads = Threads(self.rollout(tmp_path).parent, held)
+            threads.write("1", {"type": "user_message", "message": "one"})
+            channel = open_channel("codex", around(tmp_path, child=os.getsid(0)))
+            assert [p.text for p in only(channel.poll(), PromptAccepted)] == ["one"]
+            threads.write("2", {"type": "user_message", "message": "two"})
+            threads.write("3", {"type": "user_message", "message": "sub"}, source={"subagent": "review"})
+            assert [p.text for p in only(channel.poll(), PromptAccepted)] == ["two"]
+            threads.write("1", {"type": "user_message", "message": "back again"})
+            assert [p.text for p in only(channel.poll(), PromptAccepted)] == ["back again"]
+
+    def test_compacting_is_no_turn(self, tmp_path: Path) -> None:
+        ended = {"type": "task_complete", "last_agent_message": None}
+        with ExitStack() as held:
+            threads = Threads(self.rollout(tmp_path).parent, held)
+            threads.write("1", {"type": "task_started"}, ended)
+            channel = open_channel("codex", around(tmp_path, child=os.getsid(0)))
+            facts = channel.poll()
+            assert states(facts) == [(PROCESSING,), (READY,)] and only(facts, TurnEnded) == []
+            threads.write("1", {"type": "task_started"}, {"type": "user_message", "message": "x"}, ended)
+            assert only(channel.poll(), TurnEnded)[0].outcome == "failed"
+
+    def test_a_resumed_threads_first_turn_is_told_by_the_notification(self, tmp_path: Path) -> None:
+        with ExitStack() as held:
+            threads = Threads(self.rollout(tmp_path).parent, held)
+            threads.write("1", {"type": "user_message", "message": "one"})
+            channel = open_channel("codex", around(tmp_path, child=os.getsid(0)))
+            channel.poll()
+            old = threads.write("2", {"type": "user_message", "message": "long ago"}, began="2020")
+            notify = {"type": "agent-turn-complete", "thread-id": old, "input-messages": ["now"]}
+            facts = channel.on_event({**notify, "last-assistant-message": "ok"})
+            assert [p.text for p in only(facts, PromptAccepted)] == ["now"]
+            assert only(facts, TurnEnded)[0].reply == "ok"
+
     def test_without_a_rollout_the_notification_is_what_there_is(self, tmp_path: Path) -> None:
         channel = open_channel("codex", around(tmp_path))
         assert channel.missing()
@@ -260,13 +364,37 @@ class TestCodex:
         assert only(facts, TurnEnded)[0].reply == "ok" and states(facts) == [(READY,)]
 
 
+class Chats:
+    """The chats of one directory, written by as many agents as there are sessions."""
+
+    def __init__(self, home: Path) -> None:
+        self._folder = home / ".gemini" / "tmp" / "project" / "chats"
+        self._folder.mkdir(parents=True)
+        (self._folder.parent / ".project_root").write_text(str(home))
+
+    def write(self, session: str, *records: dict[str, Any], ago: float = 0.0) -> None:
+        path = self._folder / f"session-2026-11-16T00-00-{session}.jsonl"
+        begun = not path.exists()
+        now = datetime.now(UTC) - timedelta(seconds=ago)
+        with path.open("a") as file:
+            for record in [{"sessionId": session, "kind": "main"}] * begun + list(records):
+                file.write(json.dumps({"timestamp": now.isoformat(), **record}) + "\n")
+
+    def ask(self, session: str, text: str, ago: float = 0.0) -> None:
+        self.write(session, {"id": text, "type": "user", "content": [{"text": text}]}, ago=ago)
+
+
 class TestGemini:
+    def asked(self, facts: list[Fact]) -> list[str]:
+        return [fact.text for fact in only(facts, PromptAccepted)]
+
     def test_the_chat_file(self, tmp_path: Path) -> None:
-        folder = tmp_path / ".gemini" / "tmp" / "project" / "chats"
-        folder.mkdir(parents=True)
-        (folder.parent / ".project_root").write_text(str(tmp_path))
-        records: list[dict[str, Any]] = [
-            {"sessionId": "s"},
+        chats, channel = Chats(tmp_path), open_channel("gemini", around(tmp_path))
+        assert channel.missing()
+        channel.submitted()
+        call = {"id": "c", "name": "run_shell_command", "args": {"command": "ls"}}
+        chats.write(
+            "aaaaaaaa",
             {"id": "1", "type": "user", "content": [{"text": "hello"}]},
             {"id": "1", "type": "user", "content": [{"text": "hello"}]},
             {"id": "2", "type": "gemini", "content": "par"},
@@ -275,24 +403,73 @@ class TestGemini:
                 "type": "gemini",
                 "content": "partial, then whole",
                 "tokens": {"input": 1, "output": 2},
-                "toolCalls": [{"id": "c", "name": "run_shell_command", "args": {"command": "ls"}}, None],
+                "toolCalls": [call, None],
             },
             {"type": "info", "content": "x"},
-        ]
-        path = folder / "session-2026.jsonl"
-        path.write_text("".join(json.dumps(record) + "\n" for record in records))
-        facts = open_channel("gemini", around(tmp_path)).poll()
-        assert [p.text for p in only(facts, PromptAccepted)] == ["hello"]
+        )
+        facts = channel.poll()
+        assert self.asked(facts) == ["hello"]
         assert [said.key for said in only(facts, Said)] == ["2", "2"]
         assert only(facts, ToolUsed)[0].name == "run_shell_command"
         assert only(facts, TokensUsed)[0].output_tokens == 2
+        assert channel.missing() == [] and channel.unfinished()
+
+    def test_after_clear_the_chat_that_follows(self, tmp_path: Path) -> None:
+        chats, channel = Chats(tmp_path), open_channel("gemini", around(tmp_path))
+        for session, text in (("aaaaaaaa", "one"), ("bbbbbbbb", "two")):
+            channel.submitted()
+            chats.ask(session, text)
+            assert self.asked(channel.poll()) == [text]
+
+    def test_a_resumed_chat_tells_only_what_is_new(self, tmp_path: Path) -> None:
+        chats, channel = Chats(tmp_path), open_channel("gemini", around(tmp_path))
+        chats.ask("aaaaaaaa", "long ago", ago=500)
+        channel.submitted()
+        chats.ask("aaaaaaaa", "now")
+        assert self.asked(channel.poll()) == ["now"]
+
+    def test_what_another_agent_in_the_directory_is_asked_is_not_ours(self, tmp_path: Path) -> None:
+        chats, channel = Chats(tmp_path), open_channel("gemini", around(tmp_path))
+        chats.ask("bbbbbbbb", "for the other")
+        assert channel.poll() == []
+        channel.submitted()
+        chats.ask("aaaaaaaa", "for us")
+        chats.ask("bbbbbbbb", "for the other, earlier", ago=20)
+        os.utime(next((tmp_path / ".gemini").rglob("*bbbbbbbb*")), (0, 0))
+        assert self.asked(channel.poll()) == ["for us"]
+        chats.ask("bbbbbbbb", "for the other again")
+        assert channel.poll() == []
+
+    def test_the_id_on_the_command_line_is_the_session(self, tmp_path: Path) -> None:
+        chats = Chats(tmp_path)
+        program = ["sh", "-c", "sleep 60", "--session-id", "aaaaaaaa-0000-4000-8000-000000000000"]
+        agent = subprocess.Popen(program, start_new_session=True)
+        try:
+            channel = open_channel("gemini", around(tmp_path, child=agent.pid))
+            chats.ask("bbbbbbbb", "for the other")
+            chats.ask("aaaaaaaa", "for us")
+            assert self.asked(channel.poll()) == ["for us"]
+        finally:
+            os.killpg(agent.pid, signal.SIGKILL)
+            agent.wait()
+
+    def test_an_error_and_a_cancelled_request(self, tmp_path: Path) -> None:
+        chats, channel = Chats(tmp_path), open_channel("gemini", around(tmp_path))
+        channel.submitted()
+        chats.ask("aaaaaaaa", "one")
+        chats.write("aaaaaaaa", {"type": "error", "content": "[API Error: no]"})
+        assert only(channel.poll(), Failed)[0].error["message"] == "[API Error: no]"
+        chats.ask("aaaaaaaa", "two")
+        chats.write("aaaaaaaa", {"type": "info", "content": "Request cancelled."})
+        assert only(channel.poll(), TurnEnded)[0].outcome == "interrupted"
+        chats.write("aaaaaaaa", {"type": "error", "content": "Unknown command: /x"})
+        assert channel.poll() == []
 
     def test_a_chat_of_another_directory_is_not_ours(self, tmp_path: Path) -> None:
-        folder = tmp_path / ".gemini" / "tmp" / "project" / "chats"
-        folder.mkdir(parents=True)
-        (folder.parent / ".project_root").write_text("/elsewhere")
-        (folder / "session-1.jsonl").write_text('{"id": "1", "type": "user", "content": "x"}\n')
-        channel = open_channel("gemini", around(tmp_path))
+        chats, channel = Chats(tmp_path), open_channel("gemini", around(tmp_path))
+        next((tmp_path / ".gemini").rglob(".project_root")).write_text("/elsewhere")
+        channel.submitted()
+        chats.ask("aaaaaaaa", "x")
         assert channel.poll() == [] and channel.missing()
 
 

@@ -19,6 +19,7 @@ ROOMS: dict[str, set[str]] = {
     "paths": {"digest"},
     "modes": set(),
     "keys": set(),
+    "cells": set(),
     "processes": set(),
     "schema": {"errors", "keys"},
     "yamlfile": {"errors", "paths"},
@@ -26,7 +27,7 @@ ROOMS: dict[str, set[str]] = {
     "config": {"errors", "keys", "paths", "record", "schema", "yamlfile"},
     "registry": {"digest", "errors", "paths"},
     "relay": {"modes", "processes"},
-    "launch": {"agents.flags", "config", "errors", "paths", "profiles", "registry", "relay"},
+    "launch": {"addresses", "agents.flags", "config", "errors", "paths", "profiles", "registry", "relay"},
     "terminal": {"modes"},
     "idle_detector": set(),
     "menus": set(),
@@ -66,25 +67,29 @@ ROOMS: dict[str, set[str]] = {
     "docs_page": set(),
     "recording": {"controller", "turns"},
     "output_log": set(),
+    "tokens": {"errors"},
+    "addresses": {"errors", "record"},
+    "urls": set(),
     "doors": set(),
     "control": {"errors", "registry"},
     "controller": {"agents", "observer", "profiles", "relay.typed", "relay.wire", "status", "terminal"},
     "server": {"controller", "keys", "recording", "registry", "task", "tasks"},
     "host": {
         *("agents", "controller", "delivery", "doors", "output_log", "paths", "processes", "profiles"),
-        *("task_store", "tasks"),
+        *("config", "task_store", "tasks"),
         *("registry", "relay.console", "relay.wire", "server", "terminal"),
     },
     "cli": {
-        *("config", "control", "errors", "launch", "paths", "profiles", "registry"),
-        *("relay.console", "schema", "terminal"),
+        *("cells", "config", "control", "errors", "launch", "paths", "profiles", "registry"),
+        *("relay.console", "schema", "terminal", "tokens"),
     },
     "testing": {"relay.pty", "terminal"},
-    "dummy_agent": set(),
+    "dummy_agent": {"cells"},
 }
 STDLIB_ROOMS = {
-    *("digest", "errors", "record", "paths", "modes", "keys", "processes", "schema", "yamlfile"),
+    *("cells", "digest", "errors", "record", "paths", "modes", "keys", "processes", "schema", "yamlfile"),
     *("profiles", "config", "registry", "relay", "launch", "control", "dummy_agent"),
+    *("addresses", "tokens"),
 }
 
 

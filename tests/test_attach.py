@@ -172,3 +172,21 @@ def test_a_suspended_agent_can_be_stopped_from_elsewhere(home: Home) -> None:
         terminal.wait_for("still 42")
         terminal.type("exit\r")
         terminal.wait_exit()
+
+
+def test_what_an_agent_says_before_the_screen_has_come_is_not_lost(home: Home) -> None:
+    home.profile("brief", "command: [sh, -c, 'read line; echo \"last words: $line\"; exit 5']")
+    home.run("start", "brief")
+    host = next(
+        pid for pid in home.processes() if b"synapse.host" in Path(f"/proc/{pid}/cmdline").read_bytes()
+    )
+    os.kill(host, signal.SIGSTOP)  # it will not give a snapshot
+    with home.terminal("attach", "brief") as terminal:
+        terminal.wait(lambda: not int(str(terminal.attributes()[3])) & termios.ECHO, "raw mode")
+        terminal.type("farewell\r")
+        try:
+            terminal.wait_for("last words: farewell", 5)
+        finally:
+            os.kill(host, signal.SIGCONT)
+        terminal.wait_for("[brief has ended with status 5]")
+        assert terminal.wait_exit() == 5

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from synapse.cli import config as command
-from synapse.config import DEFAULTS, load_settings, variable
+from synapse.config import DEFAULTS, Settings, load_settings, unpack_settings, variable
 from synapse.errors import ConfigError, UsageError
 
 
@@ -41,6 +41,9 @@ def test_without_a_file_everything_has_its_default() -> None:
     assert settings.initial_instructions is True
     assert settings.detach_keys == (b"\x1d", b"d")
     assert settings.log_level == "info"
+    assert settings.allowed_hosts == []
+    assert (settings.limits.body, settings.limits.rate, settings.limits.connections) == (2 << 20, 200, 256)
+    assert settings.push.allow_private is False
     assert settings.agents == {}
     assert set(settings.origins.values()) == {"default"}
 
@@ -116,6 +119,17 @@ def test_variables_that_are_not_settings_are_left_alone(monkeypatch: pytest.Monk
     assert set(load_settings().origins.values()) == {"default"}
 
 
+def test_settings_survive_a_journey_to_another_process(file: Path) -> None:
+    file.write_text(
+        "limits: {rate: 0.5}\nallowed_hosts: a.example b.example\nagents: {claude: {port: 8100}}\n"
+    )
+    settings = load_settings()
+    arrived = unpack_settings(json.loads(json.dumps(settings.values)))
+    assert arrived.limits.rate == 0.5 and arrived.allowed_hosts == ["a.example", "b.example"]
+    for name in set(Settings.__slots__) - {"origins"}:
+        assert getattr(arrived, name) == getattr(settings, name), name
+
+
 def test_wrong_variables_are_named_together(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SYNAPSE_RESPONSE_TIMEOUT", "soon")
     monkeypatch.setenv("SYNAPSE_INPUT_ROUTING__ENABLED", "maybe")
@@ -145,6 +159,8 @@ def test_wrong_variables_are_named_together(monkeypatch: pytest.MonkeyPatch) -> 
             "input_routing.pattern must have 2 groups in parentheses, and has 1",
         ),
         ("input_routing: on\n", "input_routing must be a mapping of fields, not true"),
+        ("limits: {body: 10}\n", "limits.body must be a whole number from 1024 to 1073741824, not 10"),
+        ("limits: {rate: -1}\n", "limits.rate must be a number from 0 to 1000000, not -1"),
         ("detach_keys: q d\n", "detach_keys must be two key names such as `C-] d`"),
         ("agents: {a: {port: 99999}}\n", "agents.a.port must be a whole number from 1 to 65535, not 99999"),
         ("agents: {a: {prot: 1}}\n", "agents.a.prot is not a known field (did you mean port?)"),

@@ -103,7 +103,12 @@ class Agent:
     def idle(self) -> None:
         self.until(lambda: IDLE in self.text.split("\n")[-1])
 
+    def painted(self) -> None:
+        """Reads to the end of a frame, which comes in pieces: only then the cursor is where it belongs."""
+        self.until(lambda: self.output.endswith(b"\x1b[?25h"))
+
     def resize(self, columns: int, rows: int) -> None:
+        self.painted()  # what is left of a frame, laid out for the old size, would go astray in the new one
         self.screen.resize(columns, rows)
         self._set_size(columns, rows)
 
@@ -265,6 +270,7 @@ class TestTui:
     def test_the_cursor_is_in_the_composer(self, tui: Agent) -> None:
         tui.send("ab日本")
         tui.until("❯ ab日本")
+        tui.painted()
         assert tui.screen.cursor == (8, tui.text.split("\n").index("❯ ab日本"))
         tui.send("\x1b[D")
         tui.until(lambda: tui.screen.cursor[0] == 6)

@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyghostty import Terminal
 
+from synapse.cells import crop, printable, width, wrap
 from synapse.dummy_agent import script
-from synapse.dummy_agent.cells import crop, printable, width, wrap
 from synapse.dummy_agent.composer import Composer
 from synapse.dummy_agent.keys import Decoder, Event
 from synapse.dummy_agent.painter import Canvas, Scroller, fit

@@ -17,6 +17,7 @@ from synapse.terminal.screen import make_screen
 
 RECORDINGS = sorted(Path(__file__).parent.glob("recordings/*/*/session.cast.gz"))
 RULE = "─" * 100
+BOX = [RULE, "❯ ", RULE, "  ? for shortcuts"]
 
 # (code, message, fatal) at the quiet moments of a recording; every other shows none.
 SHOWN = {
@@ -336,3 +337,24 @@ def test_no_screen_makes_it_fail(
 ) -> None:
     for error in ErrorDetector().detect_screen(lines, cursor, visible):
         assert error.code in CODES and error.message
+
+
+@pytest.mark.parametrize(
+    ("rows", "stopped"),
+    [
+        (["● half an ans", "  ⎿  Interrupted · What should Claude do instead?", "", *BOX], True),
+        (["❯ hello", "● whole", "", *BOX], False),
+        (["● I was Interrupted", "  Request cancelled, says the log.", *BOX], False),
+        (["dummy> hello", "You sa", "^C interrupted", "dummy>"], True),
+        (["$ explain", "Press ^C to stop it.", "$"], False),
+    ],
+)
+def test_a_turn_that_was_stopped(rows: list[str], stopped: bool) -> None:
+    cursor = (2, rows.index(BOX[1]) if BOX[1] in rows else len(rows) - 1)
+    assert ErrorDetector().detect_interrupt(rows, cursor) is stopped
+
+
+def test_a_prompt_that_is_given_back_was_stopped() -> None:
+    rows = ["❯ an older one", "● PONG", "", BOX[0], "❯ write a  poem", BOX[2], "  ? for shortcuts"]
+    assert ErrorDetector().detect_interrupt(rows, (5, 4), None, "write a poem")
+    assert not ErrorDetector().detect_interrupt(rows, (5, 4), None, "an older one")

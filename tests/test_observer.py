@@ -101,6 +101,30 @@ def test_typing_at_an_idle_agent_is_not_work() -> None:
     assert dummy.observer.turns.finished[0].reply == "You said: hello"
 
 
+def test_a_pause_in_typing_is_not_work_either() -> None:
+    dummy = Agent("dummy")
+    dummy.writes("dummy> ")
+    assert dummy.after(1) == READY
+    dummy.seen.clear()
+    for letter in "hello":
+        dummy.observer.key(False, dummy.now)
+        dummy.writes(letter)
+        dummy.after(0.25)
+    assert dummy.seen == []
+
+
+def test_enter_while_a_paste_is_still_painted_is_a_turn() -> None:
+    dummy = Agent("dummy")
+    dummy.writes("dummy> ")
+    dummy.after(1)
+    dummy.writes("a line that nobody typed\r\ndummy> ")
+    assert dummy.observer.verdict.status == PROCESSING
+    dummy.observer.key(True, dummy.now)
+    assert dummy.after(0.4) == READY
+    dummy.writes("\r\nworking")
+    assert dummy.observer.verdict.status == PROCESSING, "this is no echo"
+
+
 def test_an_agent_that_ends_fails_its_turn() -> None:
     claude = Agent("claude")
     claude.hook("UserPromptSubmit", prompt="x")

@@ -68,7 +68,7 @@ def test_the_built_in_profiles_say_what_was_measured() -> None:
         assert profile.interrupt_keys == b"\x1b"
     assert claude.clear_delay == 0.2
     assert codex.idle_detection.strategy == "hybrid"
-    assert (dummy.paste, dummy.interrupt_keys) == ("bracketed", b"\x03")
+    assert (dummy.paste, dummy.interrupt_keys) == ("auto", b"\x03")
     assert dummy.command == (sys.executable, "-P", "-m", "synapse.dummy_agent")
 
 
@@ -81,7 +81,7 @@ def test_a_profile_that_says_only_its_command_works(write: Write) -> None:
     assert profile.args == profile.bare == ()
     assert profile.env == {}
     assert profile.submit_sequence == "\r"
-    assert (profile.submit_delay, profile.clear_delay, profile.paste) == (0.3, 0, "bracketed")
+    assert (profile.submit_delay, profile.clear_delay, profile.paste) == (0.3, 0, "auto")
     assert profile.interrupt_keys == b"\x03"
     assert (profile.idle_detection.strategy, profile.idle_detection.timeout) == ("timeout", 2.0)
     assert profile.input_detection.enabled and profile.input_detection.additional_patterns == ()

@@ -36,3 +36,18 @@ def test_from_the_screen_alone_there_is_no_false_question(case: Path) -> None:
     spans = [(prompt["from"], prompt["until"] or 1e9) for prompt in wanted]
     for at, text in replay(case, channels=False).prompts:
         assert any(start - 0.5 <= at <= end + 0.5 for start, end in spans), (at, text)
+
+
+@pytest.mark.parametrize("channels", [True, False], ids=["signals", "screen"])
+@every_case
+def test_how_each_turn_has_ended(case: Path, channels: bool) -> None:
+    """Claude writes its errors behind the mark of its replies: only its hook can tell."""
+    stopped = case.name in ("interrupt-esc", "permission-deny")
+    first = "interrupted" if stopped else "completed"
+    if case.name == "error400" and case.parent.name != "claude":
+        first = "failed"
+    outcomes = [turn["outcome"] for turn in replay(case, channels).turns]
+    assert outcomes[:1] in ([], [first]) and set(outcomes[1:]) <= {"completed"}
+    if case.name == "error400":
+        (turn,) = replay(case, channels).turns
+        assert turn["error"]["code"] == "API_ERROR" and "fake error" in turn["error"]["message"]

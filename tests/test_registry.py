@@ -168,6 +168,6 @@ class TestResolving:
         with pytest.raises(TargetError, match="did you mean 'reviewer'"):
             busy.resolve("reviwer", "/a")
 
-    def test_with_nobody_running_it_says_how_to_start(self, registry: AgentRegistry) -> None:
-        with pytest.raises(TargetError, match="synapse start codex"):
+    def test_with_nobody_running_it_says_so(self, registry: AgentRegistry) -> None:
+        with pytest.raises(TargetError, match="`synapse list` shows who is"):
             registry.resolve("codex")

@@ -104,10 +104,48 @@ def test_recorded_replies_are_alike_on_average() -> None:
 )
 def test_the_last_reply_is_found_without_knowing_the_prompt(path: Path) -> None:
     turn = json.loads(path.read_text())[-1]
-    if path.parent.name == "paste5k-recipe" and path.parent.parent.name == "codex":
-        return  # no mark of the echo is left on the screen
     lines, width = screen_at(path.parent, turn.get("at"))
     assert extract_reply(lines, None, width=width) == extract_reply(lines, turn["prompt"], width=width)
+
+
+CODEX_BELOW = ["", "› Ask Codex to do anything", "", "  gpt-5.1-codex default · ~/work"]
+
+
+@pytest.mark.parametrize("first", ["  the last words of", "the last words of"])
+def test_an_echo_whose_head_has_left_the_alternate_screen(first: str) -> None:
+    rows = [first, "  a long prompt", "", "", "• What was said.", "", "• And more.", "", *CODEX_BELOW]
+    assert extract_reply(rows, None, width=80) == "What was said.\n\nAnd more."
+
+
+def test_a_reply_whose_head_has_left_the_alternate_screen() -> None:
+    rows = ["  and so it went on.", "", "", "  def f(): ...", "", "• And more.", "", *CODEX_BELOW]
+    assert "and so it went on" in extract_reply(rows, None, width=80)
+
+
+def test_a_prompt_that_was_taken_back_has_no_reply() -> None:
+    """ESC before Claude has said a word: what is on the screen was said in an older turn."""
+    rule = "─" * 80
+    rows = ["❯ one", "", "● PONG", "", rule, "❯ two", rule, "  ? for shortcuts"]
+    assert extract_reply(rows, "two", width=80) == ""
+    assert extract_reply(rows, "one", width=80) == "PONG"
+
+
+def test_gemini_in_few_colours_draws_no_rules_around_its_composer() -> None:
+    below = ["", " " * 60 + "? for shortcuts", "─" * 80, " Shift+Tab to accept edits", ""]
+    below += [" >   Type your message or @path/to/file", "", " workspace (/directory)", " ~/work"]
+    assert extract_reply([" > one", "", "ℹ Request cancelled.", "", *below], "one", width=80) == ""
+    assert extract_reply([" > one", "", "✦ PONG", "", *below], "one", width=80) == "PONG"
+    stopped = [
+        " > one",
+        "",
+        "✦ PO",
+        "",
+        "ℹ Request cancelled.",
+        "",
+        " Press Ctrl+C again to exit.",
+        *below[2:],
+    ]
+    assert extract_reply(stopped, "one", width=80) == "PO"
 
 
 @pytest.mark.parametrize(("case", "turn"), turns())
@@ -456,6 +494,7 @@ LINES = st.lists(st.one_of(st.lists(PIECES, max_size=5).map("".join), st.text(ma
     st.sampled_from([None, 1, 20, 80]),
 )
 @example(["● a", "  ╭──"], "go", None, 20)
+@example(["● ", "● ● "], None, None, 1)
 def test_whatever_the_screen_shows_the_reply_is_part_of_it(
     lines: list[str], prompt: str | None, start: int | None, width: int | None
 ) -> None:

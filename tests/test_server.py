@@ -109,3 +109,11 @@ def test_in_the_foreground_the_terminal_answers_and_not_we(home: Home) -> None:
         terminal.type("x")
         terminal.wait_for("[78]")
         assert terminal.screen.text().count("[") == 2
+
+
+def test_the_server_does_not_chat_into_the_log(home: Home, agent: Entry) -> None:
+    assert get(agent, "/status")[0] == 200
+    home.run("stop", "a")
+    lines = home.log("a").splitlines()
+    assert [line for line in lines if "uvicorn" in line] == []
+    assert sum(" is here" in line for line in lines) == 1

@@ -66,6 +66,17 @@ def test_two_that_agree_heal_sooner() -> None:
     assert model.verdict(5.2 + HEAL_TOGETHER).status == READY
 
 
+def test_a_second_voice_never_delays_what_one_has_healed() -> None:
+    """ESC before Claude has said a word: the title heals it, and every key repaints the screen."""
+    model = StatusModel()
+    model.observe(HOOK, PROCESSING, 1.0, "hook")
+    model.observe(TITLE, NOT_BUSY, 5.0, "title")
+    model.observe(SCREEN, NO_QUESTION, 5.1, "screen")
+    assert model.verdict(7.0).status == READY
+    model.observe(SCREEN, READY, 9.0, "screen idle")
+    assert model.verdict(9.1).status == READY
+
+
 def test_a_title_that_goes_on_saying_busy_after_the_stop_wins() -> None:
     """A user's own Stop hook makes Claude go on."""
     model = StatusModel()

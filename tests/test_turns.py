@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from synapse.agents.facts import PromptAccepted, Said, TokensUsed, ToolUsed, TurnEnded
-from synapse.registry import READY
+from synapse.agents.facts import Failed, PromptAccepted, Said, TokensUsed, ToolUsed, TurnEnded
 from synapse.turns import TurnTracker
 
 
@@ -34,14 +33,14 @@ def test_the_last_message_is_the_reply_where_no_one_gives_it() -> None:
     turns.take(PromptAccepted("transcript", "hello"), 1.0)
     turns.take(Said("transcript", "part", "1"), 1.5)
     turns.take(Said("transcript", "part and whole", "1"), 1.6)
-    turns.status(READY, 2.0)
+    turns.settle("completed", None, 2.0)
     assert (turns.finished[0].reply, turns.finished[0].source) == ("part and whole", "transcript")
 
 
 def test_the_screen_is_asked_last() -> None:
     turns = tracker()
     turns.submitted(1.0)
-    turns.status(READY, 2.0)
+    turns.settle("completed", None, 2.0)
     assert (turns.finished[0].reply, turns.finished[0].source) == ("from the screen", "screen")
 
 
@@ -54,10 +53,31 @@ def test_enter_and_the_channels_word_are_one_turn() -> None:
 
 
 def test_an_interrupted_turn_has_what_was_said() -> None:
-    turns = tracker()
+    turns = tracker("half of")
     turns.take(PromptAccepted("hook", "hello"), 1.0)
     turns.take(TurnEnded("transcript", "interrupted"), 2.0)
-    assert (turns.finished[0].outcome, turns.finished[0].reply) == ("interrupted", "")
+    assert (turns.finished[0].outcome, turns.finished[0].reply) == ("interrupted", "half of")
+
+
+def test_an_error_is_not_a_reply() -> None:
+    turns = tracker("API Error: 400")
+    error = {"code": "API_ERROR", "message": "no"}
+    turns.take(PromptAccepted("hook", "hello"), 1.0)
+    turns.take(TurnEnded("hook", "failed", error=error), 2.0)
+    turns.take(PromptAccepted("transcript", "again"), 3.0)
+    turns.take(Failed("transcript", error), 4.0)
+    turns.settle("completed", None, 5.0)
+    for turn in turns.finished:
+        assert (turn.outcome, turn.reply, turn.error) == ("failed", "", error)
+
+
+def test_what_is_said_after_an_error_takes_it_back() -> None:
+    turns = tracker()
+    turns.take(PromptAccepted("transcript", "hello"), 1.0)
+    turns.take(Failed("transcript", {"code": "API_ERROR", "message": "no"}), 2.0)
+    turns.take(Said("transcript", "at last", "1"), 3.0)
+    turns.settle("completed", None, 4.0)
+    assert (turns.finished[0].outcome, turns.finished[0].error) == ("completed", None)
 
 
 def test_a_prompt_in_mid_turn_ends_the_turn_before() -> None:
@@ -81,6 +101,19 @@ def test_a_lost_prompt_does_not_lose_the_reply() -> None:
     turns = tracker()
     turns.take(TurnEnded("hook", "completed", "hi"), 2.0)
     assert turns.finished[0].reply == "hi" and turns.finished[0].prompt is None
+
+
+def test_an_end_that_is_told_twice_is_one() -> None:
+    turns = tracker()
+    turns.take(PromptAccepted("hook", "hello"), 1.0)
+    for moment in (2.0, 2.1):
+        turns.take(TurnEnded("hook", "completed", "hi"), moment)
+    turns.take(PromptAccepted("hook", "stop"), 3.0)
+    for moment in (4.0, 4.1):
+        turns.take(TurnEnded("transcript", "interrupted"), moment)
+    assert [turn.prompt for turn in turns.finished] == ["hello", "stop"]
+    turns.take(TurnEnded("hook", "completed", "hi"), 9.0)
+    assert len(turns.finished) == 3, "a turn of which only the end was told"
 
 
 def test_an_agent_that_is_gone_fails_its_turn() -> None:

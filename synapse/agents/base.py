@@ -24,6 +24,19 @@ class Surroundings:
     def home(self) -> str:
         return self.env.get("HOME") or os.path.expanduser("~")
 
+    def argument(self, flag: str) -> str:
+        """What an option on the agent's command line was given; empty where that cannot be told."""
+        for pid in processes.session_members(self.child) if self.child else []:
+            try:
+                with open(f"/proc/{pid}/cmdline", "rb") as file:
+                    words = file.read().decode("utf-8", "replace").split("\0")
+            except OSError:
+                continue
+            for word, after in zip(words, [*words[1:], ""], strict=True):
+                if word == flag or word.startswith(f"{flag}="):
+                    return after if word == flag else word[len(flag) + 1 :]
+        return ""
+
     def open_files(self, suffix: str) -> list[str]:
         """Files that the agent's session holds open, by the end of their name."""
         found = []
@@ -54,6 +67,9 @@ class Channel:
     def on_event(self, event: Mapping[str, Any]) -> list[Fact]:
         """What a hook or notification tells."""
         return []
+
+    def submitted(self) -> None:
+        """Enter was pressed just now."""
 
     def poll(self) -> list[Fact]:
         """What the transcript tells since the last look."""

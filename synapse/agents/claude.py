@@ -21,13 +21,15 @@ class ClaudeChannel(Channel):
         super().__init__(surroundings)
         self._transcript: JsonlTail | None = None
         self._hooks_seen = 0
+        self._compacting = False  # by a human's /compact; in mid-turn the turn goes on afterwards
 
     def on_event(self, event: Mapping[str, Any]) -> list[Fact]:
         self._hooks_seen += 1
         name = str(event.get("hook_event_name", ""))
-        if event.get("agent_id") or event.get("agent_type"):
-            # Inside a subagent: the turn goes on, whatever the subagent does.
-            return [StateSeen(HOOK, (PROCESSING,), f"hook {name} of a subagent")]
+        if event.get("agent_id"):  # `agent_type` alone is a session started with --agent
+            # Inside a subagent: the turn goes on, whatever it does, unless it asks.
+            asks = name == "PermissionRequest"
+            return [StateSeen(HOOK, (INPUT_REQUIRED if asks else PROCESSING,), f"hook {name} of a subagent")]
         self._follow(event.get("transcript_path"), fresh=name == "SessionStart")
         facts = self.poll()
         if name == "UserPromptSubmit":
@@ -47,6 +49,12 @@ class ClaudeChannel(Channel):
         elif name == "StopFailure":
             facts.append(TurnEnded(HOOK, "failed", None, dict(event), "hook StopFailure"))
             facts.append(StateSeen(HOOK, (READY,), "hook StopFailure"))
+        elif name == "PreCompact":
+            self._compacting = event.get("trigger") == "manual"
+            facts.append(StateSeen(HOOK, (PROCESSING,), "hook PreCompact"))
+        elif name == "SessionStart" and self._compacting and event.get("source") == "compact":
+            self._compacting = False
+            facts.append(StateSeen(HOOK, (READY,), "hook SessionStart after /compact"))
         elif name == "SessionEnd":
             self._transcript = None  # /clear begins another
         return facts

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Mapping
 from typing import Any
@@ -12,53 +13,68 @@ from synapse.agents.tail import JsonlTail
 from synapse.registry import PROCESSING, READY
 from synapse.status import HOOK, TRANSCRIPT
 
+FIRST_LINE = 4 * 1024 * 1024  # it holds the whole system prompt
+
 
 class CodexChannel(Channel):
+    """Follows every thread that a human talks to: /new and /resume change it, and the files stay open."""
+
     name = "codex"
 
     def __init__(self, surroundings: Surroundings) -> None:
         super().__init__(surroundings)
-        self._rollout: JsonlTail | None = None
-        self._thread = ""
+        self._rollouts: dict[str, JsonlTail] = {}  # by thread
+        self._folders: dict[str, float] = {}  # where new ones appear, and when one last did
+        self._prompted = False  # whether the task that runs began with a message
         self._said_by_turn = 0
 
     def on_event(self, event: Mapping[str, Any]) -> list[Fact]:
+        known = set(self._rollouts)
         facts = self.poll()
         if event.get("type") != "agent-turn-complete":
             return facts
         thread = str(event.get("thread-id", ""))
-        if self._thread and thread and thread != self._thread:
-            return facts  # a background thread, such as the one that makes titles
-        message = event.get("last-assistant-message")
-        if not self._rollout:  # which tells the same, and sooner
-            reply = message if isinstance(message, str) else None
-            facts.append(TurnEnded(HOOK, "completed", reply, why="notify"))
-            facts.append(StateSeen(HOOK, (READY,), "notify agent-turn-complete"))
-        return facts
+        if self._rollouts and thread not in self._rollouts:
+            self._find()
+            facts += self._read()
+        told = any(isinstance(fact, TurnEnded) for fact in facts)
+        if not self._rollouts or (thread in self._rollouts and thread not in known and not told):
+            return facts + _notified(event)  # of a resumed thread the file is read from here on
+        return facts  # the rollout has told the same, or it is the thread that makes titles
 
     def poll(self) -> list[Fact]:
-        if self._rollout is None:
+        if not self._rollouts or any(_changed_at(path) != at for path, at in self._folders.items()):
             self._find()
+        return self._read()
+
+    def _read(self) -> list[Fact]:
         facts: list[Fact] = []
-        for line in self._rollout.read_new() if self._rollout else []:
-            payload = line.get("payload")
-            if isinstance(payload, dict):
-                facts += self._line(str(line.get("type", "")), payload)
+        for rollout in self._rollouts.values():
+            for line in rollout.read_new():
+                payload = line.get("payload")
+                if isinstance(payload, dict):
+                    facts += self._line(str(line.get("type", "")), payload)
         return facts
 
     def _find(self) -> None:
-        """The rollout that the agent holds open."""
+        """The rollouts that the agent holds open, but for those of its subagents."""
         root = self.surroundings.env.get("CODEX_HOME") or os.path.join(self.surroundings.home, ".codex")
         sessions = os.path.join(root, "sessions") + os.sep
-        mine = [p for p in self.surroundings.open_files(".jsonl") if p.startswith(sessions)]
-        mine = [p for p in mine if os.path.basename(p).startswith("rollout-")]
-        if len(mine) == 1:
-            self._open(mine[0])
-
-    def _open(self, path: str) -> None:
-        # A resumed thread's file is full of turns that are over; it is older than this run.
-        self._rollout = JsonlTail(path, from_end=_begun_before(path, self.surroundings.started_at))
-        self._thread = os.path.basename(path).removesuffix(".jsonl")[-36:]
+        again = False  # a file that has only just been made
+        for path in self.surroundings.open_files(".jsonl"):
+            name = os.path.basename(path)
+            thread = name.removesuffix(".jsonl")[-36:]
+            if thread in self._rollouts or not path.startswith(sessions) or not name.startswith("rollout-"):
+                continue
+            whose = _whose(path)
+            if whose == "human":
+                # A resumed thread's file is full of turns that are over; it is older than this run.
+                begun_before = _begun_before(path, self.surroundings.started_at)
+                self._rollouts[thread] = JsonlTail(path, from_end=begun_before)
+            day = os.path.dirname(path)
+            again = again or whose == "unknown"
+            self._folders |= dict.fromkeys((day, os.path.dirname(day)), 0.0)
+        self._folders = {folder: 0.0 if again else _changed_at(folder) for folder in self._folders}
 
     def _line(self, kind: str, payload: Mapping[str, Any]) -> list[Fact]:
         what = str(payload.get("type", ""))
@@ -72,10 +88,14 @@ class CodexChannel(Channel):
 
     def _event(self, what: str, payload: Mapping[str, Any]) -> list[Fact]:
         if what == "task_started":
+            self._prompted = False
             return [StateSeen(TRANSCRIPT, (PROCESSING,), "rollout task_started")]
         if what == "item_completed":
-            return _item(payload.get("item"))
+            facts = _item(payload.get("item"))
+            self._prompted = self._prompted or any(isinstance(fact, PromptAccepted) for fact in facts)
+            return facts
         if what == "user_message":  # older versions say the same in two events of their own
+            self._prompted = True
             return [PromptAccepted(TRANSCRIPT, _text(payload.get("message")))]
         if what == "agent_message":
             self._said_by_turn += 1
@@ -85,6 +105,8 @@ class CodexChannel(Channel):
         if what == "task_complete":
             message = payload.get("last_agent_message")
             why = "rollout task_complete"
+            if message is None and not self._prompted:
+                return [StateSeen(TRANSCRIPT, (READY,), why)]  # /compact: nobody has asked anything
             if isinstance(message, str):
                 ended = TurnEnded(TRANSCRIPT, "completed", message, why=why)
             else:  # an error of the API, which the rollout does not tell
@@ -92,14 +114,47 @@ class CodexChannel(Channel):
             return [ended, StateSeen(TRANSCRIPT, (READY,), why)]
         if what == "turn_aborted":
             why = f"rollout turn_aborted ({payload.get('reason', 'no reason given')})"
-            return [TurnEnded(TRANSCRIPT, "interrupted", why=why), StateSeen(TRANSCRIPT, (READY,), why)]
+            ready = StateSeen(TRANSCRIPT, (READY,), why)
+            return [TurnEnded(TRANSCRIPT, "interrupted", why=why), ready] if self._prompted else [ready]
         if what == "error":
             why = "rollout error"
             return [TurnEnded(TRANSCRIPT, "failed", None, dict(payload), why)]
         return []
 
     def missing(self) -> list[str]:
-        return [] if self._rollout else ["no rollout file of this thread has been found yet"]
+        return [] if self._rollouts else ["no rollout file of this thread has been found yet"]
+
+
+def _notified(event: Mapping[str, Any]) -> list[Fact]:
+    """The turn as the notification tells it."""
+    asked, message = event.get("input-messages"), event.get("last-assistant-message")
+    prompts = [text for text in asked if isinstance(text, str)] if isinstance(asked, list) else []
+    return [
+        *(PromptAccepted(HOOK, text) for text in prompts[-1:]),
+        TurnEnded(HOOK, "completed", message if isinstance(message, str) else None, why="notify"),
+        StateSeen(HOOK, (READY,), "notify agent-turn-complete"),
+    ]
+
+
+def _whose(path: str) -> str:
+    """Whether a human has begun the thread or another agent, by the file's first line."""
+    try:
+        with open(path, "rb") as file:
+            line = file.readline(FIRST_LINE)
+        payload = json.loads(line).get("payload") if line.endswith(b"\n") else None
+    except (OSError, ValueError, AttributeError, RecursionError):
+        return "human"  # nothing says otherwise
+    source = payload.get("source") if isinstance(payload, dict) else None
+    if not line.endswith(b"\n") and len(line) < FIRST_LINE:
+        return "unknown"
+    return "human" if source is None or isinstance(source, str) else "agent"
+
+
+def _changed_at(folder: str) -> float:
+    try:
+        return os.stat(folder).st_mtime
+    except OSError:
+        return 0.0
 
 
 def _item(item: object) -> list[Fact]:

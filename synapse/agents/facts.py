@@ -60,4 +60,12 @@ class TurnEnded:
     why: str = ""
 
 
-Fact = StateSeen | PromptAccepted | Said | ToolUsed | TokensUsed | TurnEnded
+@dataclass(frozen=True)
+class Failed:
+    """A request to the model has failed. The turn may go on: what is said later takes it back."""
+
+    source: str
+    error: dict[str, Any]
+
+
+Fact = StateSeen | PromptAccepted | Said | ToolUsed | TokensUsed | TurnEnded | Failed

@@ -2,59 +2,96 @@
 
 from __future__ import annotations
 
-import glob
+import datetime
 import os
+import re
+import time
 from collections.abc import Mapping
 from typing import Any
 
 from synapse.agents.base import Channel, Surroundings
-from synapse.agents.facts import Fact, PromptAccepted, Said, TokensUsed, ToolUsed
+from synapse.agents.facts import Fact, Failed, PromptAccepted, Said, TokensUsed, ToolUsed, TurnEnded
 from synapse.agents.tail import JsonlTail
 from synapse.status import TRANSCRIPT
 
+EARLY, LATE = 0.5, 3.0  # seconds around Enter in which its prompt is written
+CANCELLED = re.compile(r"Request cancelled")
+_NAME = re.compile(r"session-.*-([0-9a-f]{8})\.jsonl")
+
 
 class GeminiChannel(Channel):
+    """Follows one session by its id, which the launch flag sets. Where there is none, after /clear, and when
+    another session is resumed, the id is that of the chat to which a prompt was added just after Enter:
+    several agents in one directory write their chats side by side."""
+
     name = "gemini"
 
     def __init__(self, surroundings: Surroundings) -> None:
         super().__init__(surroundings)
-        self._chat: JsonlTail | None = None
+        self._session = surroundings.argument("--session-id")[:8]
+        self._since = surroundings.started_at - 1  # a resumed session's file holds the turns of earlier runs
+        self._found = ""  # the folder of the chats
+        self._chats: dict[str, JsonlTail] = {}
+        self._entered = 0.0  # when Enter was pressed, until the prompt is found
         self._prompts: set[str] = set()
         self._tool_due = False
+        self._asked = False  # whether an answer is due
+
+    def submitted(self) -> None:
+        self._entered = time.time()
 
     def poll(self) -> list[Fact]:
-        if self._chat is None:
-            self._find()
-        facts: list[Fact] = []
-        for record in self._chat.read_new() if self._chat else []:
-            facts += self._record(record)
+        folder = self._folder()
+        facts = self._read(folder) if self._session else []
+        if any(isinstance(fact, PromptAccepted) for fact in facts):
+            self._entered = 0.0
+        if self._entered and self._search(folder):
+            facts += self._read(folder)
         return facts
 
-    def _find(self) -> None:
-        root = os.path.join(
-            self.surroundings.env.get("GEMINI_CLI_HOME") or self.surroundings.home, ".gemini", "tmp"
-        )
-        candidates = []
-        for path in glob.glob(os.path.join(glob.escape(root), "*", "chats", "session-*.jsonl")):
-            try:
-                status = os.stat(path)
-            except OSError:
-                continue
-            if status.st_mtime >= self.surroundings.started_at - 1 and self._is_ours(path):
-                candidates.append((status.st_mtime, path))
-        if candidates:
-            self._chat = JsonlTail(max(candidates)[1])
+    def _read(self, folder: str) -> list[Fact]:
+        facts: list[Fact] = []
+        for name in _names(folder):
+            if name.endswith(f"-{self._session}.jsonl"):
+                chat = self._chats.setdefault(name, JsonlTail(os.path.join(folder, name)))
+                for record in chat.read_new():
+                    if not 0 < _moment(record.get("timestamp")) < self._since:
+                        facts += self._record(record)
+        return facts
 
-    def _is_ours(self, path: str) -> bool:
-        """Whether the chat belongs to our directory, where its project folder says which it is of."""
-        marker = os.path.join(os.path.dirname(os.path.dirname(path)), ".project_root")
-        try:
-            with open(marker, encoding="utf-8", errors="replace") as file:
-                return os.path.realpath(file.read().strip()) == os.path.realpath(
-                    self.surroundings.working_dir
-                )
-        except OSError:
-            return True
+    def _search(self, folder: str) -> bool:
+        """Another chat with a prompt from just after Enter: whether there is one."""
+        for name in _names(folder):
+            match, path = _NAME.fullmatch(name), os.path.join(folder, name)
+            if match is None or match[1] == self._session or _changed_at(path) < self._entered - EARLY:
+                continue
+            head, *records = JsonlTail(path).read_new() or [{}]
+            if head.get("kind", "main") == "main" and any(map(self._is_just_entered, records)):
+                self._session, self._since = match[1], self._entered - EARLY
+                self._entered = 0.0
+                return True
+        return False
+
+    def _is_just_entered(self, record: Mapping[str, Any]) -> bool:
+        after = _moment(record.get("timestamp")) - self._entered
+        return record.get("type") == "user" and -EARLY <= after <= LATE
+
+    def _folder(self) -> str:
+        """The chats of the project whose folder says that it is of our directory."""
+        if self._found:
+            return self._found
+        home = self.surroundings.env.get("GEMINI_CLI_HOME") or self.surroundings.home
+        root = os.path.join(home, ".gemini", "tmp")
+        ours = os.path.realpath(self.surroundings.working_dir)
+        for name in _names(root):
+            marker = os.path.join(root, name, ".project_root")
+            try:
+                with open(marker, encoding="utf-8", errors="replace") as file:
+                    if os.path.realpath(file.read().strip()) == ours:
+                        self._found = os.path.join(root, name, "chats")
+            except (OSError, ValueError):
+                continue
+        return self._found
 
     def _record(self, record: Mapping[str, Any]) -> list[Fact]:
         kind, key = record.get("type"), str(record.get("id", ""))
@@ -63,10 +100,18 @@ class GeminiChannel(Channel):
             if key in self._prompts or not text:
                 return []  # written again, or the result of a tool
             self._prompts.add(key)
+            self._asked = True
             return [PromptAccepted(TRANSCRIPT, text)]
+        if kind == "error" and self._asked:
+            self._asked = False
+            return [Failed(TRANSCRIPT, {"type": "error", "message": _content(record.get("content"))})]
+        if kind == "info" and self._asked and CANCELLED.match(_content(record.get("content"))):
+            self._asked = self._tool_due = False
+            return [TurnEnded(TRANSCRIPT, "interrupted", why="chat: the request was cancelled")]
         if kind != "gemini":
             return []
         facts: list[Fact] = []
+        self._asked = bool(record.get("toolCalls"))
         self._tool_due = bool(record.get("toolCalls"))
         text = _content(record.get("content"))
         if text:
@@ -88,7 +133,28 @@ class GeminiChannel(Channel):
         return self._tool_due
 
     def missing(self) -> list[str]:
-        return [] if self._chat else ["no chat file of this session has been found yet"]
+        return [] if self._chats else ["no chat file of this session has been found yet"]
+
+
+def _names(folder: str) -> list[str]:
+    try:
+        return sorted(os.listdir(folder)) if folder else []
+    except OSError:
+        return []
+
+
+def _changed_at(path: str) -> float:
+    try:
+        return os.stat(path).st_mtime
+    except OSError:
+        return 0.0
+
+
+def _moment(text: object) -> float:
+    try:
+        return datetime.datetime.fromisoformat(text).timestamp() if isinstance(text, str) else 0.0
+    except (ValueError, OverflowError):
+        return 0.0
 
 
 def _content(value: object) -> str:

@@ -8,8 +8,9 @@ import os
 import signal
 import socket
 
+from synapse.cli.target import find_agent
 from synapse.errors import SynapseError, TargetError, UsageError
-from synapse.registry import AgentRegistry, Entry
+from synapse.registry import Entry
 from synapse.relay.console import Console
 
 
@@ -24,7 +25,7 @@ def main(argv: list[str]) -> int:
     )
     parser.add_argument("target", help="a name, a type, type-port, or the beginning of an id")
     options = parser.parse_args(argv)
-    entry = AgentRegistry().resolve(options.target)
+    entry = find_agent(options.target)
     if not (os.isatty(0) and os.isatty(1)):
         raise UsageError(
             "standard input and output must be a terminal; "

@@ -6,11 +6,11 @@ import argparse
 import os
 import shutil
 import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Callable
 
+from synapse import paths
 from synapse.errors import SynapseError
 
 PATIENCE = 20.0
@@ -67,7 +67,7 @@ class _Demo:
         if not quiet:
             shown = " ".join(f'"{word}"' if " " in word else word for word in words)
             print(f"$ synapse {shown}", flush=True)
-        command = [sys.executable, "-P", "-m", "synapse", *words]
+        command = [*paths.our_python(), "-m", "synapse", *words]
         done = subprocess.run(command, env=self._env, capture_output=True, text=True)
         if not quiet:
             for line in (done.stdout + done.stderr).rstrip("\n").split("\n"):

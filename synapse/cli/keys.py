@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 
 from synapse import control
+from synapse.cli.target import find_agent
 from synapse.errors import UsageError
-from synapse.registry import AgentRegistry
 
 _EPILOG = """\
 keys have tmux's names: Enter Escape Tab BTab Space BSpace Up Down Left Right Home End PageUp PageDown
@@ -37,7 +37,7 @@ def main(argv: list[str]) -> int:
         keys = keys[1:]
     if not keys:
         raise UsageError("say which keys to press, for example `synapse keys claude Enter`.")
-    entry = AgentRegistry().resolve(options.target)
+    entry = find_agent(options.target)
     if literal:
         import base64
 

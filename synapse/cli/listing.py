@@ -10,6 +10,7 @@ import sys
 import time
 from collections.abc import Sequence
 
+from synapse.cells import aligned, crop
 from synapse.registry import AgentRegistry, Entry
 
 _COLUMNS = ("NAME", "TYPE", "STATUS", "PORT", "PID", "DIRECTORY")
@@ -54,11 +55,8 @@ def table(entries: Sequence[Entry], width: int | None = None) -> list[str]:
             directory = "~" + directory[len(home) :]
         keys = ("name", "agent_type", "status", "port", "pid")
         rows.append((*(str(entry[key]) for key in keys), directory))
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    lines = [
-        "  ".join(f"{cell:<{size}}" for cell, size in zip(row, widths, strict=True)).rstrip() for row in rows
-    ]
-    return [line[:width] for line in lines] if width else lines
+    lines = aligned(rows)
+    return [crop(line, width) for line in lines] if width else lines
 
 
 def _watch(registry: AgentRegistry, interval: float) -> int:

@@ -8,8 +8,9 @@ import sys
 import time
 
 from synapse import control, paths
+from synapse.cli.target import find_agent
 from synapse.errors import SynapseError, TargetError
-from synapse.registry import AgentRegistry, Entry
+from synapse.registry import Entry
 
 FOLLOW_EVERY = 0.3
 
@@ -55,7 +56,7 @@ def _count(text: str) -> int:
 def _find(target: str) -> tuple[str, Entry | None]:
     """A running agent by any of its names, or one that has left its files."""
     try:
-        entry = AgentRegistry().resolve(target)
+        entry = find_agent(target)
         return str(entry["name"]), entry
     except TargetError:
         if os.path.basename(target) == target and os.path.exists(paths.log_file(target)):

@@ -8,6 +8,7 @@ import shutil
 from typing import Any, NoReturn
 
 from synapse import paths, profiles
+from synapse.cells import aligned
 from synapse.errors import UsageError
 
 HELP = "list the profiles, or show one in full"
@@ -46,17 +47,11 @@ def _list(as_json: bool) -> int:
             command = " ".join(row.profile.command)
             installed = "yes" if _installed(row.profile) else "no"
             table.append((row.name, command, _ports(row.profile.ports), row.source, installed))
-    print_table(table)
+    print("\n".join(aligned(table)))
     for row in rows:
         if row.error is not None:
             print(f"\n{row.error}")
     return 0
-
-
-def print_table(rows: list[tuple[str, ...]]) -> None:
-    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
-    for row in rows:
-        print("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
 
 
 def _row(row: profiles.Listed) -> dict[str, Any]:

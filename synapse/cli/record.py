@@ -9,8 +9,8 @@ import os
 from typing import Any
 
 from synapse import control
+from synapse.cli.target import find_agent
 from synapse.errors import SynapseError
-from synapse.registry import AgentRegistry
 
 
 def main(argv: list[str]) -> int:
@@ -22,7 +22,7 @@ def main(argv: list[str]) -> int:
     parser.add_argument("target", help="a name, a type, type-port, or the beginning of an id")
     parser.add_argument("folder", help="where to put the case, for example tests/recordings/claude/new-case")
     options = parser.parse_args(argv)
-    entry = AgentRegistry().resolve(options.target)
+    entry = find_agent(options.target)
     try:
         os.makedirs(options.folder)
     except OSError as error:

@@ -6,7 +6,7 @@ import argparse
 import json
 
 from synapse import control
-from synapse.registry import AgentRegistry
+from synapse.cli.target import find_agent
 
 
 def main(argv: list[str]) -> int:
@@ -18,7 +18,7 @@ def main(argv: list[str]) -> int:
     how.add_argument("--ansi", action="store_true", help="with colours, as escape sequences")
     how.add_argument("--json", action="store_true", help="text, size, cursor, title and status as JSON")
     options = parser.parse_args(argv)
-    screen = control.call(AgentRegistry().resolve(options.target), "GET", "/terminal/screen")
+    screen = control.call(find_agent(options.target), "GET", "/terminal/screen")
     if options.json:
         print(json.dumps(screen, ensure_ascii=False, indent=2))
     elif options.ansi:

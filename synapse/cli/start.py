@@ -6,19 +6,23 @@ import json
 import os
 
 from synapse import launch
-from synapse.cli.run import Options
+from synapse.cli.run import Options, run
 from synapse.errors import SynapseError, UsageError
 from synapse.profiles import Profile, load_profile, runs_bare
 
 HELP = """\
-usage: synapse start <profile> [--port N] [--name NAME] [--foreground] [--] [ARGS…]
+usage: synapse start <profile> [--port N] [--name NAME] [--host ADDR] [--token-file FILE] [--foreground]
+                     [--] [ARGS…]
 
 Starts an agent in the background and returns when it answers.
 
-  --port N       serve on this port instead of the first free one of the profile
-  --name NAME    the name that others use for this agent (default: the profile's)
-  --foreground   run it in this terminal instead, like `synapse <profile>`
-  ARGS…          everything else goes to the agent's program as it is
+  --port N            serve on this port instead of the first free one of the profile
+  --name NAME         the name that others use for this agent (default: the profile's)
+  --host ADDR         listen on this address instead of 127.0.0.1; other machines need a token
+  --token-file FILE   every request must carry the token in FILE, which only you may read (chmod 600);
+                      SYNAPSE_TOKEN does the same, and --token TOKEN, which `ps` shows to everybody
+  --foreground        run it in this terminal instead, like `synapse <profile>`
+  ARGS…               everything else goes to the agent's program as it is
 
 `synapse attach <name>` shows its terminal, `synapse stop <name>` ends it.
 """
@@ -38,7 +42,7 @@ def main(argv: list[str]) -> int:
         return 0
     if options.foreground:
         console = launch.terminal_or_error(profile.name)
-        return launch.run_agent(profile, options.rest, options.name, options.port, console)
+        return run(profile, options, console)
     if runs_bare(profile, options.rest):
         raise UsageError(
             f"`{profile.name} {' '.join(options.rest)}` is not a session that can run in the background: "
@@ -49,6 +53,7 @@ def main(argv: list[str]) -> int:
 
 def _start_detached(profile: Profile, options: Options) -> int:
     launch.find_command(profile)  # said here rather than by the child
+    options.take_token()
     read, write = os.pipe()
     pid = os.fork()
     if pid == 0:
@@ -93,7 +98,7 @@ def _become_daemon(profile: Profile, options: Options, pipe: int) -> int:
             os.close(written)
 
     try:
-        return launch.run_agent(profile, options.rest, options.name, options.port, None, report)
+        return run(profile, options, None, report)
     except SynapseError as error:
         report({"error": str(error), "status": error.exit_status})
         return error.exit_status

@@ -6,7 +6,7 @@ import argparse
 import json
 
 from synapse import control
-from synapse.registry import AgentRegistry
+from synapse.cli.target import find_agent
 
 
 def main(argv: list[str]) -> int:
@@ -14,7 +14,7 @@ def main(argv: list[str]) -> int:
     parser.add_argument("target", help="a name, a type, type-port, or the beginning of an id")
     parser.add_argument("--json", action="store_true", help="one JSON object")
     options = parser.parse_args(argv)
-    entry = AgentRegistry().resolve(options.target)
+    entry = find_agent(options.target)
     status = control.call(entry, "GET", "/status")
     if options.json:
         print(json.dumps({**entry, **status}, ensure_ascii=False, indent=2))

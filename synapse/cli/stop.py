@@ -7,6 +7,7 @@ import os
 import signal
 import time
 
+from synapse.cli.target import find_agent
 from synapse.errors import SynapseError, UsageError
 from synapse.registry import AgentRegistry, Entry
 
@@ -28,7 +29,7 @@ def main(argv: list[str]) -> int:
         if not entries:
             print("no agent is running")
     else:
-        entries = [registry.resolve(target) for target in options.target]
+        entries = [find_agent(target) for target in options.target]
     asked = [entry for entry in entries if _ask(registry, entry)]
     left = _wait(registry, asked)
     for entry in asked:

@@ -7,7 +7,7 @@ import json
 from typing import Any
 
 from synapse import control
-from synapse.registry import AgentRegistry
+from synapse.cli.target import find_agent
 
 
 def main(argv: list[str]) -> int:
@@ -18,7 +18,7 @@ def main(argv: list[str]) -> int:
     parser.add_argument("target", help="a name, a type, type-port, or the beginning of an id")
     parser.add_argument("--json", action="store_true", help="one JSON object")
     options = parser.parse_args(argv)
-    entry = AgentRegistry().resolve(options.target)
+    entry = find_agent(options.target)
     why: dict[str, Any] = control.call(entry, "GET", "/why")
     if options.json:
         print(json.dumps(why, ensure_ascii=False, indent=2))

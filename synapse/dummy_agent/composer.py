@@ -1,6 +1,6 @@
 """The text being written: an editor with placeholders for long pastes, and a history."""
 
-from synapse.dummy_agent.cells import char_width, printable, width
+from synapse.cells import char_width, printable, width
 from synapse.dummy_agent.keys import Event
 
 LONG_PASTE_CHARS = 800

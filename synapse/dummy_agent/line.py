@@ -4,8 +4,8 @@ import signal
 import time
 from argparse import Namespace
 
+from synapse.cells import printable
 from synapse.dummy_agent import script
-from synapse.dummy_agent.cells import printable
 from synapse.dummy_agent.console import Console
 from synapse.dummy_agent.process import QUIT_WITHIN, Interrupted, Leave, end, fact
 from synapse.dummy_agent.report import Reporter

@@ -6,8 +6,8 @@ import time
 from argparse import Namespace
 from collections import deque
 
+from synapse.cells import printable
 from synapse.dummy_agent import script
-from synapse.dummy_agent.cells import printable
 from synapse.dummy_agent.composer import Composer
 from synapse.dummy_agent.console import Console
 from synapse.dummy_agent.keys import ESCAPE_TIMEOUT, Decoder, Event

@@ -1,6 +1,6 @@
 """The live area as rows: what is being written, the spinner, the composer or a question, the footer."""
 
-from synapse.dummy_agent.cells import crop, margin, marked, printable
+from synapse.cells import crop, margin, marked, printable
 from synapse.dummy_agent.composer import Composer
 from synapse.dummy_agent.painter import Cursor
 from synapse.dummy_agent.question import Line, Menu

@@ -294,7 +294,8 @@ def _signals(rules: list[dict[str, Any]]) -> tuple[Signal, ...]:
 
 def _build(explained: Explained) -> Profile:
     values = explained.values
-    command = [sys.executable if word == "{python}" else word for word in values["command"]]
+    pythons = {"{python}": [sys.executable], "{synapse-python}": paths.our_python()}
+    command = [part for word in values["command"] for part in pythons.get(word, [word])]
     command[0] = os.path.expanduser(command[0])
     clear = values["clear_keys"]
     detection = values["input_detection"]

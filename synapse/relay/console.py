@@ -3,8 +3,11 @@
 import errno
 import os
 import termios
+import time
 
 from synapse.relay.pty import get_winsize
+
+RESTORE_PATIENCE = 0.5  # seconds for a terminal that takes nothing
 
 Attributes = list[int | list[bytes | int]]  # as termios gives and takes them
 
@@ -132,12 +135,20 @@ def restore_terminal(description: dict[str, object], undo: bytes) -> None:
     try:
         if _comparable(termios.tcgetattr(fd)) == _comparable(_rebuilt(raw)):
             termios.tcsetattr(fd, termios.TCSANOW, _rebuilt(saved))
-        if undo:
-            os.write(fd, undo)
+        _write_within(RESTORE_PATIENCE, fd, undo)
     except (OSError, termios.error):
         pass
     finally:
         os.close(fd)
+
+
+def _write_within(seconds: float, fd: int, data: bytes) -> None:
+    deadline = time.monotonic() + seconds
+    while data and time.monotonic() < deadline:
+        try:
+            data = data[os.write(fd, data) :]
+        except BlockingIOError:  # full, or just written to by somebody else
+            time.sleep(0.001)
 
 
 def _raw(attributes: Attributes) -> Attributes:

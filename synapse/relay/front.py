@@ -202,6 +202,8 @@ class Front:
         """The end. An agent that was `cut_off` may have left a colour on."""
         if self.console is None or self._suspended:
             return
+        if self._held is not None:
+            self._draw(self._modes.redo())  # it ended before the snapshot came
         if self._attached is not None:
             self._move_below()
         if cut_off:
@@ -297,17 +299,21 @@ class Front:
             self._show(self.console, snapshot)
 
     def _show(self, console: Console, snapshot: bytes | None) -> None:
-        """Draw the screen on a terminal that has just attached, then what came in the meantime."""
         if self.console is not console or self._held is None:
             return
-        held, self._held = self._held, None
-        rows = split_winsize(self._pty.winsize)[1]
-        console.write(b"\r\n" * rows + b"\x1b[H")  # what the user had there goes to their scrollback
-        console.write(snapshot if snapshot is not None else self._modes.redo())
-        console.write(bytes(held))
+        self._draw(snapshot if snapshot is not None else self._modes.redo())
         if snapshot is None:
             self._pty.nudge()
         self._rewatch()
+
+    def _draw(self, screen: bytes) -> None:
+        """The screen on a terminal that has just attached, then what came in the meantime."""
+        assert self.console is not None and self._held is not None
+        held, self._held = self._held, None
+        rows = split_winsize(self._pty.winsize)[1]
+        self.console.write(b"\r\n" * rows + b"\x1b[H")  # what the user had there goes to their scrollback
+        self.console.write(screen)
+        self.console.write(bytes(held))
 
     def _detach(self, why: str) -> None:
         client = self._attached

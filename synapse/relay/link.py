@@ -3,7 +3,6 @@
 import os
 import signal
 import socket
-import sys
 import time
 from collections import deque
 from collections.abc import Callable
@@ -21,11 +20,13 @@ PINGS_UNANSWERED = 4
 class HostLink:
     def __init__(
         self,
+        command: list[str],
         inherited: list[int],
         hello: Callable[[], dict[str, object]],
         log: Callable[[str], None],
         log_path: str,
     ) -> None:
+        self._command = command
         self._inherited = inherited
         self._hello = hello
         self._log = log
@@ -49,11 +50,11 @@ class HostLink:
         ours.setblocking(False)
         for fd in (theirs.fileno(), *self._inherited):
             os.set_inheritable(fd, True)
-        argv = [sys.executable, "-P", "-m", "synapse.host", str(theirs.fileno()), *map(str, self._inherited)]
+        argv = [*self._command, str(theirs.fileno()), *map(str, self._inherited)]
         log_flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND
         try:
             self.pid = os.posix_spawn(
-                sys.executable,
+                argv[0],
                 argv,
                 os.environ,
                 file_actions=[

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from tests.real.scenarios import Read, Refuse, Run
+from tests.real.scenarios import Call, Delegate, Read, Refuse, Run
 
 Json = dict[str, Any]
 
@@ -42,7 +42,7 @@ class Reply(Protocol):
 
     def open(self) -> Iterator[bytes]: ...
     def say(self, text: str) -> Iterator[bytes]: ...
-    def call(self, step: Run | Read) -> Iterator[bytes]: ...
+    def call(self, step: Call) -> Iterator[bytes]: ...
     def close(self) -> Iterator[bytes]: ...
     def whole(self, text: str) -> Json:
         """The same without streaming."""
@@ -149,12 +149,8 @@ class _AnthropicReply:
         yield self._delta({"type": "text_delta", "text": text})
         self.usage["output_tokens"] += tokens(text)
 
-    def call(self, step: Run | Read) -> Iterator[bytes]:
-        name, given = (
-            ("Bash", {"command": step.command, "description": "Touch a file"})
-            if isinstance(step, Run)
-            else ("Read", {"file_path": step.path})
-        )
+    def call(self, step: Call) -> Iterator[bytes]:
+        name, given = _anthropic_call(step, _tool_names(self.body.get("tools", [])))
         number = f"toolu_{self.number:06d}"
         yield from self._start({"type": "tool_use", "id": number, "name": name, "input": {}})
         yield self._delta({"type": "input_json_delta", "partial_json": json.dumps(given)})
@@ -181,6 +177,15 @@ class _AnthropicReply:
     def _finish(self) -> Iterator[bytes]:
         if self.blocks:
             yield _event({"type": "content_block_stop", "index": len(self.blocks) - 1})
+
+
+def _anthropic_call(step: Call, tools: list[str]) -> tuple[str, Json]:
+    if isinstance(step, Delegate):
+        task = {"description": "Count", "prompt": step.prompt, "subagent_type": "general-purpose"}
+        return "Agent" if "Agent" in tools else "Task", task
+    if isinstance(step, Run):
+        return "Bash", {"command": step.command, "description": "Touch a file"}
+    return "Read", {"file_path": step.path}
 
 
 class OpenAI:
@@ -245,7 +250,7 @@ class _OpenAIReply:
         self.text += text
         yield self._event("response.output_text.delta", **place, delta=text)
 
-    def call(self, step: Run | Read) -> Iterator[bytes]:
+    def call(self, step: Call) -> Iterator[bytes]:
         yield from self._finish()
         name, given = _openai_call(step, _tool_names(self.body.get("tools", [])))
         item = {
@@ -316,8 +321,9 @@ class _OpenAIReply:
         return _event({"type": kind, "sequence_number": self.sequence, **data})
 
 
-def _openai_call(step: Run | Read, tools: list[str]) -> tuple[str, Json]:
+def _openai_call(step: Call, tools: list[str]) -> tuple[str, Json]:
     """Which shell tool Codex offers depends on the model that it believes to talk to."""
+    assert isinstance(step, Run | Read), "Codex is not asked to delegate"
     given: Json = {}
     command = f"cat {step.path}" if isinstance(step, Read) else step.command
     if isinstance(step, Run):
@@ -373,7 +379,8 @@ class _GeminiReply:
         self.spent += tokens(text)
         yield self._chunk([{"text": text}])
 
-    def call(self, step: Run | Read) -> Iterator[bytes]:
+    def call(self, step: Call) -> Iterator[bytes]:
+        assert isinstance(step, Run | Read), "Gemini is not asked to delegate"
         name, given = (
             ("run_shell_command", {"command": step.command, "description": "Touch a file"})
             if isinstance(step, Run)

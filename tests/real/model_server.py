@@ -20,7 +20,7 @@ from types import TracebackType
 from typing import Any
 
 from tests.real.dialects import Dialect, Json, Reply, Turn, dialect_of, tokens
-from tests.real.scenarios import Read, Refuse, Run, Say, Step, Wait, expected, scenario_of, script, texts
+from tests.real.scenarios import Call, Refuse, Say, Step, Wait, expected, scenario_of, script, texts
 
 __all__ = ["ModelServer", "Request", "Sent", "expected", "texts"]
 
@@ -47,7 +47,7 @@ class Sent:
     scenario: str
     side: bool = False
     text: str = ""  # as far as it has gone out
-    calls: list[Run | Read] = field(default_factory=list)
+    calls: list[Call] = field(default_factory=list)
     status: int = 200
     finished: float | None = None  # time.monotonic(); None while it runs, and for good when it was cut off
     cut: bool = False
@@ -190,7 +190,7 @@ class _Handler(BaseHTTPRequestHandler):
                 for piece in PIECE.findall(step.text):
                     sent.text += piece  # before it goes out: who sees it on a screen finds it here
                     yield from reply.say(piece)
-            elif isinstance(step, Run | Read):
+            elif isinstance(step, Call):
                 yield from reply.call(step)
                 sent.calls.append(step)
         yield from reply.close()

@@ -36,13 +36,21 @@ class Read:
 
 
 @dataclass(frozen=True)
+class Delegate:
+    """Give a task to a subagent; its prompt may name a scenario of its own."""
+
+    prompt: str
+
+
+@dataclass(frozen=True)
 class Refuse:
     """Answer with an HTTP error instead."""
 
     status: int
 
 
-Step = Say | Wait | Run | Read | Refuse
+Call = Run | Read | Delegate
+Step = Say | Wait | Call | Refuse
 
 TOUCHED = "synapse-was-here"
 COMMAND = f"touch {TOUCHED} && echo touched"
@@ -102,10 +110,13 @@ LONG200 = "\n".join(f"line {number:03d} of 200" for number in range(1, 201))
 WORDS = [f"word{number:02d}" for number in range(1, 21)]
 
 _NAME = re.compile(r"#scenario:([a-z0-9-]+)")
+_SUMMARIZE = re.compile(r"CRITICAL: Respond with TEXT ONLY")  # Claude, for /compact
 
 
 def scenario_of(prompt: str) -> str:
     """The scenario that a prompt asks for; the last, where it quotes several."""
+    if _SUMMARIZE.match(prompt):
+        return "summary"
     named = _NAME.findall(prompt)
     return str(named[-1]) if named else "echo"
 
@@ -132,9 +143,16 @@ def texts(scenario: str, prompt: str = "") -> list[str]:
     while True:
         steps = script(prompt, results)
         said.append("".join(step.text for step in steps if isinstance(step, Say)))
-        if not isinstance(steps[-1], Run | Read):
+        if not isinstance(steps[-1], Call):
             return said
-        results.append("touched\n" if isinstance(steps[-1], Run) else NOTES_TEXT)
+        results.append(_result(steps[-1]))
+
+
+def _result(call: Call) -> str:
+    """What the tool gives back when all goes well."""
+    if isinstance(call, Delegate):
+        return expected(scenario_of(call.prompt), call.prompt)
+    return "touched\n" if isinstance(call, Run) else NOTES_TEXT
 
 
 def _ping(prompt: str, results: Sequence[str]) -> list[Step]:
@@ -165,6 +183,12 @@ def _two_messages(prompt: str, results: Sequence[str]) -> list[Step]:
     return [Say(f"The notes say {found[1] if found else 'nothing'}.")]
 
 
+def _subagent(prompt: str, results: Sequence[str]) -> list[Step]:
+    if not results:
+        return [Say("A helper shall count."), Delegate("Count slowly. #scenario:slow")]
+    return [Say(f"The helper got as far as {WORDS[-1] if WORDS[-1] in results[-1] else 'nowhere'}.")]
+
+
 def _always(*steps: Step) -> Callable[[str, Sequence[str]], list[Step]]:
     return lambda prompt, results: list(steps)
 
@@ -179,6 +203,8 @@ _SCENARIOS: dict[str, Callable[[str, Sequence[str]], list[Step]]] = {
     "silence-middle": _always(Say("This came first, "), Wait(4), Say("and this after a silence.")),
     "tool": _tool,
     "two-messages": _two_messages,
+    "subagent": _subagent,
+    "summary": _always(Wait(2), Say("<summary>They played ping and pong.</summary>")),
     "looks-like-a-prompt": _always(Say(LOOKS_LIKE_A_PROMPT)),
     "error400": _always(Refuse(400)),
     "error500": _always(Refuse(500)),

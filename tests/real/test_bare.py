@@ -26,7 +26,7 @@ def ask(bare: Driver, model: ModelServer, prompt: str, seen: str) -> None:
     before = len(model.replies)
     bare.submit(prompt)
     bare.wait(lambda: len(model.replies) > before and seen in bare.screen.text(), seen, 30)
-    bare.settle()
+    bare.settle(0.6)  # the scripted model makes no pauses
 
 
 def test_it_starts_at_its_prompt_and_answers(bare: Driver, model: ModelServer) -> None:

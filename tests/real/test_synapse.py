@@ -129,11 +129,20 @@ def test_escape_and_ctrl_c_interrupt_and_the_status_heals(agent: Agent, model: M
         agent.driver.type(key)
         agent.until(READY, 10)
         turn = agent.ended(number, 10)
-        assert turn["outcome"] in ("interrupted", "completed")
+        assert turn["outcome"] == "interrupted" and turn["reply"].startswith("word01 word02")
         agent.driver.rest(1)
+    agent.driver.submit("too soon #scenario:silence-before")
+    agent.until(PROCESSING, 10)
+    agent.driver.rest(0.3)
+    agent.driver.type("\x1b")
+    turn = agent.ended(3, 10)
+    assert (turn["outcome"], turn["reply"]) == ("interrupted", ""), "never what an older turn said"
+    agent.until(READY, 10)
+    agent.driver.type("\x15")  # Claude gives the prompt back
+    agent.driver.rest(0.5)
     model.speed = 0
     agent.driver.submit("hello #scenario:ping 9")
-    assert agent.ended(3)["reply"] == "PONG-9"
+    assert agent.ended(4)["reply"] == "PONG-9"
 
 
 def test_an_api_error_is_an_error_and_not_a_reply(agent: Agent, model: ModelServer) -> None:
@@ -143,6 +152,49 @@ def test_an_api_error_is_an_error_and_not_a_reply(agent: Agent, model: ModelServ
     agent.driver.rest(1)
     assert agent.why["error"] is not None
     assert agent.why["error"]["code"] == "API_ERROR" and "scripted refusal" in agent.why["error"]["message"]
+    turn = agent.ended(1)
+    assert (turn["outcome"], turn["reply"], turn["error"]["code"]) == ("failed", "", "API_ERROR")
+    assert "scripted refusal" in turn["error"]["message"]
     agent.driver.submit("hello #scenario:ping 3")
     agent.driver.wait_for("PONG-3")
     assert agent.ended(2)["reply"] == "PONG-3"
+
+
+CLEAR = {"claude": "/clear", "codex": "/new", "gemini": "/clear"}
+COMPACT = {"claude": "/compact", "codex": "/compact", "gemini": "/compress"}
+
+
+def test_another_conversation_and_a_compacted_one(agent: Agent, model: ModelServer) -> None:
+    """What follows a command of the CLI's own is a turn as before, and the command itself is none."""
+    commands = [CLEAR[agent.cli.name], "", COMPACT[agent.cli.name], ""]
+    for number, command in enumerate(commands, 1):
+        agent.driver.submit(f"hello #scenario:ping {number}")
+        turn = agent.ended(number)
+        assert (turn["reply"], turn["outcome"]) == (f"PONG-{number}", "completed")
+        agent.until(READY)
+        if command:
+            model.speed = 1
+            agent.driver.submit(command)
+            if command == "/compact":
+                agent.until(PROCESSING, 5)
+            agent.driver.rest(0.5)
+            model.speed = 0
+            agent.driver.settle()
+            agent.until(READY, 5)
+            assert len(agent.turns) == number, agent.turns
+
+
+@pytest.mark.parametrize("cli", ["claude"], indirect=True)
+def test_a_subagent_is_part_of_the_turn(agent: Agent, model: ModelServer) -> None:
+    model.speed = 0.6
+    agent.driver.submit("hello #scenario:subagent")
+    agent.until(PROCESSING, 10)
+    seen = set()
+    while len(model.replies) < 3 or model.replies[2].finished is None:
+        seen.add(agent.status)
+        agent.driver.rest(0.1)
+    assert seen == {PROCESSING}, "READY while the subagent works"
+    assert agent.ended(1)["reply"] == expected("subagent")
+    agent.driver.wait(lambda: agent.turns[0]["messages"] == texts("subagent"), "the transcript", 5)
+    (turn,) = agent.turns
+    assert [tool["name"] for tool in turn["tools"]] == ["Agent"]

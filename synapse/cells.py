@@ -1,7 +1,7 @@
-"""Text measured in terminal cells: width, cropping, wrapping."""
+"""Text measured in terminal cells: width, cropping, wrapping, columns."""
 
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 
 def char_width(char: str) -> int:
@@ -52,6 +52,15 @@ def crop(text: str, columns: int) -> str:
         if used > columns:
             return text[:index]
     return text
+
+
+def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
+    """A table's rows as lines, each column as wide as the widest of it."""
+    widths = [max(map(width, column)) for column in zip(*rows, strict=True)]
+    return [
+        "  ".join(cell + " " * (size - width(cell)) for cell, size in zip(row, widths, strict=True)).rstrip()
+        for row in rows
+    ]
 
 
 def wrap(text: str, columns: int) -> list[tuple[str, int]]:

@@ -1,0 +1,120 @@
+"""Who is at the other end of a connection on this machine.
+
+Loopback is shared by all users. The kernel knows whose the client's socket is: asked for that one socket by
+netlink it answers in 30 µs; `/proc/net/tcp` has the same for every socket and takes milliseconds, so it is
+read only where there is no netlink. Elsewhere than on Linux nothing tells.
+"""
+
+import asyncio
+import socket
+import struct
+import sys
+
+Address = tuple[str, int]
+
+# The states of a client that has sent a request: ESTABLISHED, or half-closed (FIN_WAIT1 and 2). Not SYN_SENT:
+# that would be the next user of the same port.
+_STATES = (1, 4, 5)
+
+NOBODY = -1  # a socket that its process has closed
+
+_SOCK_DIAG = 4
+_SOCK_DIAG_BY_FAMILY = 20
+_REQUEST = 1
+_HEADER = struct.Struct("=IHHII")  # length, type, flags, sequence, pid
+_ASK = struct.Struct("=BBBxI")  # family, protocol, extensions, states
+_ANY = 0xFFFFFFFF
+_ANSWER = struct.Struct("=BBBx4s16s16sIIIIIIII")  # family, state …, ports, …, uid, inode
+
+
+class Peer:
+    """The client of one connection. Made once a connection: the same addresses may be another's later."""
+
+    def __init__(self, client: Address | None, server: Address | None) -> None:
+        self._client = client
+        self._server = server
+        self._uid: int | None = None
+        self._asked = False
+
+    async def uid(self) -> int | None:
+        """The user of this machine whose connection it is, or None if nothing tells."""
+        if not self._asked:
+            self._uid = await self._find()
+            self._asked = True
+        return self._uid
+
+    async def key(self) -> str:
+        """One user of this machine, or one address elsewhere."""
+        uid = await self.uid()
+        if uid is not None:
+            return f"uid {uid}"
+        return self._client[0] if self._client else ""
+
+    async def _find(self) -> int | None:
+        if self._client is None or self._server is None or not is_loopback(self._client[0]):
+            return None
+        uid = ask_kernel(self._client, self._server)
+        if uid is None and sys.platform == "linux":
+            uid = await asyncio.to_thread(search_tables, self._client, self._server)
+        return uid
+
+
+def is_loopback(ip: str) -> bool:
+    return ip == "::1" or ip.removeprefix("::ffff:").startswith("127.")
+
+
+def ask_kernel(client: Address, server: Address) -> int | None:
+    """The owner of the client's socket, by netlink. It finds IPv4 in an IPv6 socket as well."""
+    try:
+        family, ours, theirs = _packed(client[0], server[0])
+        ports = struct.pack("!HH", client[1], server[1])
+        ask = _ASK.pack(family, socket.IPPROTO_TCP, 0, _ANY) + ports + ours.ljust(16, b"\0")
+        ask += theirs.ljust(16, b"\0") + struct.pack("=III", 0, _ANY, _ANY)
+        header = _HEADER.pack(_HEADER.size + len(ask), _SOCK_DIAG_BY_FAMILY, _REQUEST, 1, 0)
+        with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, _SOCK_DIAG) as sock:  # type: ignore[attr-defined,unused-ignore]
+            sock.setblocking(False)  # the answer is there when the question has been sent
+            sock.send(header + ask)
+            answer = sock.recv(4096)
+    except (OSError, AttributeError):
+        return None
+    if len(answer) < _HEADER.size + _ANSWER.size or _HEADER.unpack_from(answer)[1] != _SOCK_DIAG_BY_FAMILY:
+        return None
+    _, state, _, found, *_, uid, inode = _ANSWER.unpack_from(answer, _HEADER.size)
+    # Without such a connection a listener on the client's port is found.
+    return _owner(state, uid, inode) if found == ports else None
+
+
+def search_tables(client: Address, server: Address) -> int | None:
+    """The same from /proc/net/tcp and tcp6. The tables move while they are read, so a second time."""
+    family, ours, theirs = _packed(client[0], server[0])
+    ends = [(_hex(ours), _hex(theirs))]
+    if family == socket.AF_INET:  # the client's socket may be an IPv6 one all the same
+        prefix = _hex(b"\0" * 10 + b"\xff\xff")
+        ends.append((prefix + ends[0][0], prefix + ends[0][1]))
+    for _ in range(2):
+        for local, remote in ends:
+            needle = f" {local}:{client[1]:04X} {remote}:{server[1]:04X} ".encode()
+            try:
+                with open("/proc/net/tcp" if len(local) == 8 else "/proc/net/tcp6", "rb") as file:
+                    _, found, rest = file.read().partition(needle)
+            except OSError:
+                continue
+            if found:
+                words = rest.split(b"\n", 1)[0].split()
+                return _owner(int(words[0], 16), int(words[4]), int(words[6]))
+    return None
+
+
+def _owner(state: int, uid: int, inode: int) -> int:
+    # One that was closed has no inode, and for its owner the kernel says 0, which is root.
+    return uid if inode and state in _STATES else NOBODY
+
+
+def _packed(client: str, server: str) -> tuple[int, bytes, bytes]:
+    client, server = client.removeprefix("::ffff:"), server.removeprefix("::ffff:")
+    family = socket.AF_INET6 if ":" in client else socket.AF_INET
+    return family, socket.inet_pton(family, client), socket.inet_pton(family, server)
+
+
+def _hex(address: bytes) -> str:
+    return "".join(f"{word:08X}" for word in struct.unpack(f"={len(address) // 4}I", address))

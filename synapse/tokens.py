@@ -1,0 +1,51 @@
+"""The token that lets others speak to an agent: where it comes from."""
+
+import os
+import stat
+
+from synapse.errors import UsageError
+
+VARIABLE = "SYNAPSE_TOKEN"
+LONGEST = 4096
+
+
+def take_token(given: str | None, file: str | None) -> str | None:
+    """From `--token`, `--token-file` or the environment, which loses it: no agent inherits it."""
+    inherited = os.environ.pop(VARIABLE, None)
+    if given is not None and file is not None:
+        raise UsageError("--token and --token-file are two tokens: leave one of them out.")
+    if file is not None:
+        return _check(_read(file), file)
+    if given is not None:
+        return _check(given, "--token")
+    return _check(inherited, VARIABLE) if inherited else None
+
+
+def _read(path: str) -> str:
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)  # a FIFO must not hold us up
+        try:
+            status = os.fstat(fd)
+            if not stat.S_ISREG(status.st_mode) or status.st_uid != os.getuid() or status.st_mode & 0o077:
+                raise UsageError(
+                    f"{path} must be a file of yours that nobody else can read: "
+                    f"say `chmod 600 {path}`, and make a new token if others may have seen it."
+                )
+            data = os.read(fd, LONGEST + 2)
+        finally:
+            os.close(fd)
+    except OSError as error:
+        raise UsageError(f"cannot read the token file {path}: {error.strerror}.") from error
+    return data.decode("latin-1").strip()
+
+
+def _check(token: str, source: str) -> str:
+    """The sentence never shows the token."""
+    if not token:
+        raise UsageError(f"{source} is empty: put a long random word there.")
+    if len(token) > LONGEST or not all("!" <= character <= "~" for character in token):
+        raise UsageError(
+            f"{source} is no token that a header can carry: "
+            f"use up to {LONGEST} letters, digits and signs, with no space between."
+        )
+    return token

@@ -1,0 +1,113 @@
+"""The real CLIs as A2A peers: a task goes in over HTTP, and what comes out is what the model said."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from synapse import control
+from tests.conftest import Home
+from tests.real.model_server import ModelServer, expected
+from tests.real.scenarios import TOUCHED
+from tests.real.test_synapse import Agent, agent
+
+__all__ = ["agent"]
+
+ENDED = ("completed", "failed", "canceled")
+
+
+class Sender:
+    """Another program on this machine."""
+
+    def __init__(self, wrapped: Agent, home: Home) -> None:
+        self._agent = wrapped
+        self._entry = home.agents()[wrapped.cli.name]
+
+    def send(self, text: str, priority: int = 1) -> str:
+        answer = control.call(
+            self._entry, "POST", f"/tasks/send-priority?priority={priority}", {"message": text}
+        )
+        task = answer["task"]
+        assert isinstance(task, dict)
+        return str(task["id"])
+
+    def get(self, task: str) -> dict[str, Any]:
+        found: Any = control.call(self._entry, "GET", f"/tasks/{task}")
+        return dict(found.get("task", found))
+
+    def answer(self, task: str, text: str) -> None:
+        control.call(self._entry, "POST", f"/tasks/{task}/input", {"input": text})
+
+    def until(self, task: str, *states: str, patience: float = 60.0) -> dict[str, Any]:
+        deadline = time.monotonic() + patience
+        while (found := self.get(task))["state"] not in (states or ENDED):
+            assert time.monotonic() < deadline, (
+                f"{found}\n{self._agent.why}\n{self._agent.driver.screen.text()}"
+            )
+            self._agent.driver.rest(0.05)
+        return found
+
+
+def test_a_task_and_its_exact_reply(agent: Agent, home: Home, model: ModelServer) -> None:
+    sender = Sender(agent, home)
+    for scenario in ("markdown", "two-messages", "ping"):
+        text = f"hello #scenario:{scenario}"
+        task = sender.until(sender.send(text))
+        assert task["state"] == "completed", task
+        prompt = f"[A2A:{task['id'][:8]}:user] {text}"
+        assert task["artifacts"][0]["data"] == expected(scenario, prompt)
+        assert task["artifacts"][0]["metadata"]["source"] in ("exact", "transcript")
+
+
+def test_many_lines_arrive_whole(agent: Agent, home: Home, model: ModelServer) -> None:
+    sender = Sender(agent, home)
+    text = "\n".join(f"line {n}: 日本語 `code` @notes.txt /help !ls" for n in range(60))
+    task = sender.until(sender.send(text))
+    assert task["state"] == "completed", task
+    reply = task["artifacts"][0]["data"].replace("\u2060", "")
+    assert text in reply, reply
+
+
+def test_a_permission_prompt_is_answered_through_the_task(
+    agent: Agent, home: Home, model: ModelServer
+) -> None:
+    sender = Sender(agent, home)
+    task = sender.send("hello #scenario:tool")
+    asked = sender.until(task, "input_required", *ENDED)
+    assert asked["state"] == "input_required" and len(asked["prompt"]["options"]) >= 2, asked
+    assert not (home.work / TOUCHED).exists()
+    sender.answer(task, "1")
+    done = sender.until(task)
+    assert done["artifacts"][0]["data"] == expected("tool") and (home.work / TOUCHED).exists()
+
+
+def test_the_next_waits_and_priority_5_does_not(agent: Agent, home: Home, model: ModelServer) -> None:
+    sender = Sender(agent, home)
+    model.speed = 1.0
+    first, second = sender.send("hello #scenario:silence-before"), sender.send("hello #scenario:ping")
+    sender.until(first, "working")
+    assert sender.get(second)["state"] == "submitted"
+    assert sender.until(first)["artifacts"][0]["data"] == expected("silence-before")
+    assert sender.until(second)["state"] == "completed"
+    slow = sender.send("hello #scenario:silence-before")
+    sender.until(slow, "working")
+    urgent = sender.until(sender.send("hello #scenario:ping", 5))
+    assert urgent["state"] == "completed", urgent
+    assert sender.until(slow)["state"] == "canceled"
+
+
+def test_a_half_typed_line_stays(agent: Agent, home: Home, model: ModelServer) -> None:
+    sender = Sender(agent, home)
+    agent.driver.type("half a li")
+    agent.driver.wait_for("half a li")
+    task = sender.send("hello #scenario:ping")
+    agent.driver.rest(2.5)
+    waiting = sender.get(task)
+    assert waiting["state"] == "submitted" and "half-typed" in waiting["note"], waiting
+    assert "half a li" in agent.driver.screen.text()
+    agent.driver.type("ne")
+    agent.driver.rest(0.3)
+    agent.driver.type("\r")
+    assert sender.until(task)["state"] == "completed"
+    mine, theirs = agent.turns[0], agent.turns[1]
+    assert mine["prompt"] == "half a line" and theirs["prompt"].startswith("[A2A:")

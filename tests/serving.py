@@ -1,0 +1,112 @@
+"""A real server on loopback in a thread of its own, and clients that send what they like."""
+
+from __future__ import annotations
+
+import asyncio
+import http.client
+import json
+import os
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import uvloop
+
+from synapse.doors.asgi import App, Message, Receive, Scope, Send
+from synapse.doors.connections import Connection
+from synapse.server import Door
+
+Answer = tuple[int, dict[str, str], Any]
+
+
+async def echo(scope: Scope, receive: Receive, send: Send) -> None:
+    """Answers with what it was sent."""
+    body, more = b"", True
+    while more:
+        message: Message = await receive()
+        body += message.get("body", b"")
+        more = message.get("more_body", False)
+    await send({"type": "http.response.start", "status": 200, "headers": []})
+    answer = {"path": scope["path"], "length": len(body), "client": scope["client"][0]}
+    await send({"type": "http.response.body", "body": json.dumps(answer).encode()})
+
+
+@contextmanager
+def serving(app: App, connection: type[Connection] = Connection, host: str = "127.0.0.1") -> Iterator[int]:
+    """The port that `app` is served on."""
+    listener = socket.create_server((host, 0), family=socket.AF_INET6 if ":" in host else socket.AF_INET)
+    port = int(listener.getsockname()[1])
+    ready: list[tuple[asyncio.AbstractEventLoop, Door]] = []
+    is_ready = threading.Event()
+
+    async def run() -> None:
+        door = Door(app, listener, connection)
+        serve = asyncio.ensure_future(door.open())
+        await door.is_open(serve)
+        ready.append((asyncio.get_running_loop(), door))
+        is_ready.set()
+        await serve
+
+    thread = threading.Thread(target=lambda: uvloop.run(run()))
+    thread.start()
+    assert is_ready.wait(10)
+    try:
+        yield port
+    finally:
+        loop, door = ready[0]
+        loop.call_soon_threadsafe(door.close)
+        thread.join(10)
+        assert not thread.is_alive()
+
+
+def ask(
+    port: int,
+    path: str = "/",
+    method: str = "GET",
+    body: bytes | Iterator[bytes] | None = None,
+    headers: dict[str, str] | None = None,
+    host: str = "127.0.0.1",
+) -> Answer:
+    connection = http.client.HTTPConnection(host, port, timeout=10)
+    try:
+        chunked = body is not None and not isinstance(body, bytes)
+        connection.request(method, path, body, headers or {}, encode_chunked=chunked)
+        response = connection.getresponse()
+        text = response.read()
+        found = {name.lower(): value for name, value in response.getheaders()}
+        return response.status, found, json.loads(text) if text else None
+    finally:
+        connection.close()
+
+
+def raw(port: int, *pieces: bytes, patience: float = 10.0) -> bytes:
+    """Send the pieces as they are; everything that comes back until the server closes."""
+    with socket.create_connection(("127.0.0.1", port), patience) as sock:
+        for piece in pieces:
+            sock.sendall(piece)
+        answer = b""
+        while chunk := sock.recv(1 << 16):
+            answer += chunk
+        return answer
+
+
+def as_nobody(call: Callable[[], object]) -> Any:
+    """What `call` returns when another user of this machine makes it. Needs root."""
+    read, write = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        try:
+            os.setgroups([])
+            os.setresgid(65534, 65534, 65534)
+            os.setresuid(65534, 65534, 65534)
+            os.write(write, json.dumps(call()).encode())
+        finally:
+            os._exit(0)
+    os.close(write)
+    with os.fdopen(read, "rb") as pipe:
+        data = pipe.read()
+    os.waitpid(pid, 0)
+    assert data, "it failed as nobody"
+    return json.loads(data)

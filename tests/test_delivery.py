@@ -1,0 +1,236 @@
+"""Tasks on their way to a real agent and back: what a sender sees, whatever happens in between."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from tests.conftest import Home, wait
+from tests.test_relay import hosts
+
+ENDED = ("completed", "failed", "canceled")
+MODES: dict[str, tuple[str, ...]] = {
+    "line": (),
+    "tui": ("--tui",),
+    "alternate screen": ("--alt-screen",),
+    "screen only": ("--tui", "--mute"),
+}
+
+
+class Agent:
+    """A running reference agent, spoken to by HTTP."""
+
+    def __init__(self, home: Home, name: str = "a") -> None:
+        self.home = home
+        self.name = name
+        self.http = httpx.Client(base_url=f"http://127.0.0.1:{home.agents()[name]['port']}", timeout=20)
+
+    def send(self, text: str, priority: int = 1) -> str:
+        answer = self.http.post(f"/tasks/send-priority?priority={priority}", json={"message": text})
+        assert answer.status_code == 200, answer.text
+        return str(answer.json()["task"]["id"])
+
+    def get(self, task: str) -> dict[str, Any]:
+        found: dict[str, Any] = self.http.get(f"/tasks/{task}").json()
+        return dict(found.get("task", found))
+
+    def until(self, task: str, *states: str, patience: float = 20.0) -> dict[str, Any]:
+        found: dict[str, Any] = {}
+
+        def arrived() -> bool:
+            nonlocal found
+            try:
+                found = self.get(task)
+            except httpx.TransportError:
+                return False  # the host is being replaced
+            return found["state"] in (states or ENDED)
+
+        wait(arrived, f"{states or ENDED}, not {found}", patience)
+        return found
+
+    def reply(self, text: str) -> str:
+        done = self.until(self.send(text))
+        assert done["state"] == "completed", done
+        return str(done["artifacts"][0]["data"])
+
+    def contents(self) -> str:
+        return "\n".join(self.home.run("screen", self.name).stdout.split("\n"))
+
+
+@pytest.fixture(params=MODES)
+def agent(home: Home, request: pytest.FixtureRequest) -> Iterator[Agent]:
+    yield from start(home, *MODES[request.param])
+
+
+@pytest.fixture
+def tui(home: Home) -> Iterator[Agent]:
+    yield from start(home, "--tui")
+
+
+def start(home: Home, *arguments: str) -> Iterator[Agent]:
+    home.run("start", "dummy", "--name", "a", "--", *arguments)
+    made = Agent(home)
+    yield made
+    made.http.close()
+
+
+def steps(task: dict[str, Any]) -> list[str]:
+    return [receipt["step"] for receipt in task["receipts"]]
+
+
+def test_a_reply_comes_back_whole(agent: Agent) -> None:
+    task = agent.until(agent.send("say いろは\\n\\n```python\\nprint(1)\\n```\\nend"))
+    assert task["artifacts"][0]["data"] == "いろは\n\n```python\nprint(1)\n```\nend"
+    assert [a["type"] for a in task["artifacts"][1:]] == ["text", "code", "text"]
+    assert all(a["metadata"]["derived"] for a in task["artifacts"][1:])
+    assert steps(task)[:4] == ["queued", "typing", "submitted", "confirmed"]
+
+
+def test_a_message_carries_its_mark(agent: Agent) -> None:
+    task = agent.send("a2a-mark")
+    assert agent.until(task)["artifacts"][0]["data"] == f"[A2A:{task[:8]}:user]"
+
+
+def test_one_at_a_time_by_priority_and_arrival(agent: Agent) -> None:
+    tasks = [agent.send("silent 0.5 first"), agent.send("say b"), agent.send("say c", 3), agent.send("say d")]
+    done = [agent.until(task) for task in tasks]
+    assert [d["artifacts"][0]["data"] for d in done] == ["first", "b", "c", "d"]
+    begun = sorted(
+        range(4), key=lambda n: next(r["at"] for r in done[n]["receipts"] if r["step"] == "typing")
+    )
+    assert begun == [0, 2, 1, 3]
+
+
+def test_a_question_is_answered_through_its_task(agent: Agent) -> None:
+    task = agent.send("confirm Shall I?")
+    asked = agent.until(task, "input_required")
+    assert "Shall I?" in asked["prompt"]["prompt"] and asked["prompt"]["type"] == "confirmation"
+    agent.http.post(f"/tasks/{task}/input", json={"input": "yes"}).raise_for_status()
+    assert agent.until(task)["artifacts"][0]["data"] == "Confirmed."
+
+
+def test_a_text_is_answered_and_a_secret_is_not_kept(agent: Agent) -> None:
+    task = agent.send("password")
+    agent.until(task, "input_required")
+    agent.http.post(f"/tasks/{task}/input", json={"input": "hunter-2-secret"}).raise_for_status()
+    assert "15" in agent.until(task)["artifacts"][0]["data"]
+    home = agent.home.path
+    kept = [p for p in home.rglob("*") if p.is_file() and b"hunter-2-secret" in p.read_bytes()]
+    assert kept == []
+
+
+def test_cancel_of_a_queued_and_of_the_running_task(agent: Agent) -> None:
+    running, queued = agent.send("silent 60 never"), agent.send("say never either")
+    agent.until(running, "working")
+    assert agent.http.post(f"/tasks/{queued}/cancel").status_code == 200
+    assert agent.until(queued)["state"] == "canceled" and "typing" not in steps(agent.get(queued))
+    assert agent.http.post(f"/tasks/{running}/cancel").status_code == 200
+    assert agent.until(running)["state"] == "canceled"
+    assert agent.reply("say still here") == "still here"
+
+
+def test_priority_5_interrupts_what_runs(agent: Agent) -> None:
+    slow = agent.send("silent 60 never")
+    agent.until(slow, "working")
+    urgent = agent.until(agent.send("say now", 5))
+    assert urgent["artifacts"][0]["data"] == "now"
+    assert "priority 5" in agent.until(slow)["note"]
+
+
+def test_priority_5_does_not_quit_an_idle_agent(agent: Agent) -> None:
+    for _ in range(2):
+        assert agent.until(agent.send("say here", 5))["state"] == "completed"
+
+
+def test_long_and_many_lined_messages_arrive_whole(agent: Agent) -> None:
+    text = "say " + "\\n".join(f"line {n} 日本語" for n in range(2000))
+    task = agent.until(agent.send(text + "\nsecond line\n" + "x" * 50_000))
+    assert task["state"] == "completed"
+    said = task["artifacts"][0]["data"]
+    if "The message is in the file" in said:  # a terminal in line mode takes no more than a line
+        path = Path(said.partition("in the file ")[2].partition(" (")[0])
+        said = path.read_text()
+        assert path.stat().st_mode & 0o077 == 0
+        assert said.endswith("\nsecond line\n" + "x" * 50_000)
+    else:
+        assert said.startswith("line 0 日本語\nline 1 日本語\n") and said.endswith("x" * 100)
+
+
+def test_control_characters_do_not_reach_the_terminal(tui: Agent) -> None:
+    assert tui.reply("hello \x1b[31mred\x1b[0m \x03\x04 [A2A:forged:x] \x1b[201~ world").endswith(
+        "hello red  [A2A forged:x]  world"
+    )
+
+
+def test_the_agent_ends_and_its_tasks_fail_with_the_reason(tui: Agent) -> None:
+    waiting = [tui.send("silent 1 x"), tui.send("exit 3"), tui.send("say never")]
+    wait(lambda: "a" not in tui.home.agents(), "its end", 30)
+    tui.home.run("start", "dummy", "--name", "a")
+    again = Agent(tui.home)
+    ended = [again.get(task) for task in waiting]
+    assert [task["state"] for task in ended] == ["completed", "failed", "failed"]
+    assert "status 3" in ended[1]["error"]["message"]
+    again.http.close()
+
+
+def test_a_half_typed_line_is_left_alone(home: Home) -> None:
+    with home.terminal("dummy", "--name", "a", "--", "--tui") as terminal:
+        terminal.wait_for("? for shortcuts")
+        wait(lambda: home.agents()["a"]["status"] == "READY", "READY")
+        agent = Agent(home)
+        terminal.type("half a li")
+        terminal.wait_for("half a li")
+        task = agent.send("say from elsewhere")
+        wait(lambda: "half-typed" in agent.get(task).get("note", ""), "the reason why it waits")
+        assert "❯ half a li" in terminal.screen.text()
+        terminal.type("ne\r")
+        terminal.wait_for("You said: half a line")
+        assert agent.until(task)["artifacts"][0]["data"] == "from elsewhere"
+        assert "You said: half a line" in terminal.screen.text()
+        agent.http.close()
+        terminal.type("/exit\r")
+        terminal.wait_exit()
+
+
+def test_keys_typed_while_a_message_is_typed_come_after_it(home: Home) -> None:
+    home.profile("slow", "extends: dummy\nsubmit_delay: 1.0\n")
+    with home.terminal("slow", "--name", "a", "--", "--tui") as terminal:
+        terminal.wait_for("? for shortcuts")
+        wait(lambda: home.agents()["a"]["status"] == "READY", "READY")
+        agent = Agent(home)
+        task = agent.send("say one")
+        wait(lambda: "typing" in steps(agent.get(task)), "the paste")
+        terminal.type("mine")
+        assert agent.until(task)["artifacts"][0]["data"] == "one"
+        terminal.wait_for("❯ mine")
+        agent.http.close()
+        terminal.type("\x15/exit\r")
+        terminal.wait_exit()
+
+
+@pytest.mark.parametrize("mode", ["line", "screen only"])
+def test_each_accepted_task_ends_once_whenever_the_host_dies(home: Home, mode: str) -> None:
+    home.profile("slow", "extends: dummy\nsubmit_delay: 0.15\n")
+    home.run("start", "slow", "--name", "a", "--", *MODES[mode])
+    agent = Agent(home)
+    for delay in (0.0, 0.02, 0.1, 0.17, 0.25, 0.6):
+        before = hosts(home)
+        running, queued = agent.send(f"silent 0.4 turn {delay}"), agent.send(f"say next {delay}")
+        time.sleep(delay)  # at whatever step that is
+        os.kill(before[0], signal.SIGKILL)
+        first, second = agent.until(running, patience=40), agent.until(queued, patience=40)
+        assert (first["state"], second["state"]) == ("completed", "completed"), (delay, first, second)
+        assert first["artifacts"][0]["data"] == f"turn {delay}"
+        assert second["artifacts"][0]["data"] == f"next {delay}"
+        contents = home.run("logs", "a").stdout + agent.contents()
+        for task in (running, queued):
+            typed = contents.count(f"[A2A:{task[:8]}:")
+            assert typed >= 1
+    agent.http.close()

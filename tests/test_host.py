@@ -1,0 +1,121 @@
+"""The host alone, with a relay that says what it likes, or nothing, and is gone."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from synapse import paths
+from synapse.profiles import pack_profile
+from synapse.relay import wire
+from tests.conftest import Home, wait
+
+PATIENCE = 30.0  # on a machine that has other things to do
+
+
+class Relay:
+    """The relay's end of a real host."""
+
+    def __init__(self, home: Home) -> None:
+        paths.private_dir(paths.logs_dir())
+        self.wire, theirs = socket.socketpair()
+        tcp = socket.create_server(("127.0.0.1", 0))
+        listeners = [tcp, self._listener(home, "c"), self._listener(home, "e")]
+        self._port = tcp.getsockname()[1]
+        inherited = [theirs, *listeners]
+        for sock in inherited:
+            os.set_inheritable(sock.fileno(), True)
+        argv = [*paths.our_python(), "-m", "synapse.host", *(str(sock.fileno()) for sock in inherited)]
+        self.host = os.posix_spawn(sys.executable, argv, home.env, setsid=True)
+        for sock in inherited:
+            sock.close()
+        self._home = home
+
+    def _listener(self, home: Home, name: str) -> socket.socket:
+        sock = socket.socket(socket.AF_UNIX)
+        sock.bind(str(home.path / name))
+        sock.listen()
+        return sock
+
+    def hello(self) -> bytes:
+        entry = {
+            "agent_id": "a" * 64,
+            "name": "a",
+            "agent_type": "dummy",
+            "port": self._port,
+            "status": "READY",
+            "pid": 1,
+            "working_dir": str(self._home.work),
+            "endpoint": "",
+        }
+        return wire.pack_json(
+            wire.HELLO,
+            {
+                "entry": entry,
+                "profile": pack_profile("dummy"),
+                "child": 2**22 - 1,
+                "generation": 1,
+                "started_at": time.time(),
+                "cols": 80,
+                "rows": 24,
+                "console": None,
+            },
+        )
+
+    def leave(self) -> int:
+        """Close the wire; the host's exit status, when it has followed."""
+        self.wire.close()
+        done: list[int] = []
+
+        def ended() -> bool:
+            pid, status = os.waitpid(self.host, os.WNOHANG)
+            if pid:
+                done.append(os.waitstatus_to_exitcode(status))
+            return bool(pid)
+
+        try:
+            wait(ended, "the end of the host", PATIENCE)
+        except AssertionError:
+            os.kill(self.host, signal.SIGKILL)
+            os.waitpid(self.host, 0)
+            raise
+        return done[0]
+
+
+@pytest.mark.parametrize("said", ["nothing", "half a hello", "hello"])
+def test_a_host_ends_with_its_relay_however_little_that_has_said(home: Home, said: str) -> None:
+    relay = Relay(home)
+    hello = relay.hello()
+    relay.wire.sendall({"nothing": b"", "half a hello": hello[:100], "hello": hello}[said])
+    assert relay.leave() == 0
+
+
+def test_what_an_agent_said_that_ended_at_once_is_in_the_log(home: Home) -> None:
+    relay = Relay(home)
+    relay.wire.sendall(
+        relay.hello() + wire.pack(wire.OUTPUT, b"last words\r\n") + wire.pack_json(wire.EXIT, 3)
+    )
+    assert relay.leave() == 0
+    assert (home.path / "synapse" / "logs" / "a.out").read_text() == "last words\n"
+
+
+def test_a_host_that_serves_ends_with_a_relay_that_has_not_read_its_words(home: Home) -> None:
+    relay = Relay(home)
+    relay.wire.sendall(relay.hello())
+    assert relay.wire.recv(1)  # the first byte of READY, and the rest left unread
+    assert relay.leave() == 0
+
+
+def test_a_host_ends_even_when_a_lock_is_never_released(home: Home) -> None:
+    relay = Relay(home)
+    relay.wire.sendall(relay.hello())
+    assert relay.wire.recv(100)
+    with home.registry.mutex():
+        assert relay.leave() == -signal.SIGALRM
+    assert "cleaning up" in Path(paths.log_file("a")).read_text()
