@@ -129,7 +129,7 @@ def _is_json(content_type: str) -> bool:
 def _invalid(error: RequestValidationError) -> Response:
     first = error.errors()[0]
     if first["type"] == "json_invalid":
-        why = first["ctx"]["error"]
+        why = first["ctx"]["error"].removesuffix(" at")
         return _refusal(400, f"the body is not JSON: {why} at character {first['loc'][-1]}.", "BAD_JSON")
     if first["loc"] == ("body",):
         missing = first["type"] == "missing"
