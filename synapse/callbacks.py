@@ -20,7 +20,7 @@ class Callbacks:
     def __init__(
         self,
         engine: TaskEngine,
-        check: Callable[[str], Awaitable[None]],
+        check: Callable[[str], Awaitable[object]],
         post: Callable[[str, Json], None],
         refused: type[Exception] = ValueError,
     ) -> None:

@@ -8,11 +8,7 @@ answers sees what becomes of it in the same stream.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncGenerator
-
-from starlette.responses import Response
-from starlette.types import Receive, Scope, Send
 
 from synapse.event_emitter import Lagged, SSEEvent
 from synapse.task import FAILED, REJECTED, Json, Task, artifact_to_dict
@@ -114,39 +110,3 @@ def _artifact(task_id: str, artifact: Json, append: bool, last: bool) -> Json:
         "append": append,
         "lastChunk": last,
     }
-
-
-class EventStream(Response):
-    """Sends what it is given until that ends or the reader has left, which it notices at once."""
-
-    media_type = "text/event-stream"
-
-    def __init__(self, pieces: AsyncGenerator[bytes, None]) -> None:
-        super().__init__(headers={"Cache-Control": "no-cache", "X-Accel-Buffering": "no"})
-        del self.headers["content-length"]
-        self._pieces = pieces
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        sending = asyncio.ensure_future(self._send(send))
-        leaving = asyncio.ensure_future(gone(receive))
-        try:
-            await asyncio.wait((sending, leaving), return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            leaving.cancel()
-            sending.cancel()
-            _, failed = await asyncio.gather(leaving, sending, return_exceptions=True)
-            await self._pieces.aclose()
-        if isinstance(failed, Exception) and not isinstance(failed, OSError):
-            raise failed
-
-    async def _send(self, send: Send) -> None:
-        await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
-        async for piece in self._pieces:
-            await send({"type": "http.response.body", "body": piece, "more_body": True})
-        await send({"type": "http.response.body", "body": b"", "more_body": False})
-
-
-async def gone(receive: Receive) -> None:
-    """Until the client has left."""
-    while (await receive())["type"] != "http.disconnect":
-        pass

@@ -137,17 +137,30 @@ class Host:
 
     def _open_doors(self) -> "list[Door]":
         # Most of what a host has to load.
+        from synapse.a2a_card import About
         from synapse.doors import Bodies, Doors, names_for
         from synapse.doors.connections import at_most
-        from synapse.server import Door, private_app, public_app
+        from synapse.server import Door, Shared, private_app, public_app
 
         assert self._controller is not None and self._engine is not None
         limits, ip = self._settings.limits, self._tcp.getsockname()[0]
         names = names_for(ip, str(self._entry["endpoint"]), self._settings.allowed_hosts)
-        app = Bodies(public_app(self._controller, self._engine, self._entry), limits.body)
+        profile, entry = self._controller.profile, self._entry
+        about = About(
+            agent_id=str(entry["agent_id"]),
+            name=str(entry["name"]),
+            agent_type=str(entry["agent_type"]),
+            working_dir=str(entry["working_dir"]),
+            url=str(entry["endpoint"]),
+            title=profile.title,
+            description=profile.description,
+        )
+        shared = Shared(self._engine, self._settings.push.allow_private)
+        public = public_app(self._controller, self._engine, about, shared, self._token is not None)
+        app = Bodies(public, limits.body)
         return [
             Door(Doors(app, names, self._token, limits.rate), self._tcp, at_most(limits.connections)),
-            Door(private_app(self._controller, self._engine, self._entry), self._control),
+            Door(private_app(self._controller, self._engine, about, shared), self._control),
         ]
 
     async def _deliver(self) -> None:

@@ -15,11 +15,17 @@ from pydantic import BaseModel, Field
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from synapse import __version__, keys
+from synapse.a2a_card import About
+from synapse.a2a_convert import notification
+from synapse.a2a_routes import standard_routes
+from synapse.callbacks import Callbacks
 from synapse.controller import TerminalController
+from synapse.dialect import dialect_routes
+from synapse.docs_page import docs_routes
+from synapse.push import PushSender
 from synapse.recording import record
-from synapse.registry import Entry
-from synapse.task import text_message
 from synapse.tasks import TaskEngine
+from synapse.urls import Pinned, UrlRefused, pin_url_async
 
 
 class Status(BaseModel):
@@ -59,44 +65,58 @@ class Contents(BaseModel):
     lines: list[str]
 
 
-def public_app(controller: TerminalController, engine: TaskEngine, entry: Entry) -> FastAPI:
-    """What the TCP port serves."""
-    app = FastAPI(title=f"Synapse: {entry['name']}", version=__version__, docs_url=None, redoc_url=None)
+class Shared:
+    """What the doors of one agent have in common: who is told of its tasks elsewhere."""
 
-    @app.get("/status")
+    def __init__(self, engine: TaskEngine, allow_private: bool) -> None:
+        async def check(url: str) -> Pinned:
+            return await pin_url_async(url, allow_private)
+
+        async def check_callback(url: str) -> Pinned:
+            return await pin_url_async(url, allow_private, allow_loopback=True)
+
+        self.push = PushSender(engine.store, check, notification)
+        self._posts = PushSender(engine.store, check_callback, lambda *_: None)
+        self.callbacks = Callbacks(engine, check_callback, self._posts.post_soon, UrlRefused)
+
+    async def close(self) -> None:
+        await self.push.close()
+        await self._posts.close()
+
+
+def public_app(
+    controller: TerminalController, engine: TaskEngine, about: About, shared: Shared, token_set: bool = False
+) -> FastAPI:
+    """What the TCP port serves: the specification's dialect, and the standard in both its versions."""
+    app = FastAPI(
+        title=f"Synapse: {about.name}",
+        version=__version__,
+        docs_url=None,
+        redoc_url=None,
+        redirect_slashes=False,
+    )
+
+    @app.get("/status", tags=["Agent"])
     async def status() -> Status:
+        """What the agent is doing, and the end of what it shows."""
         return Status(
             status=controller.status,
             context=controller.get_context(),
-            agent_id=str(entry["agent_id"]),
-            name=str(entry["name"]),
-            agent_type=str(entry["agent_type"]),
+            agent_id=about.agent_id,
+            name=about.name,
+            agent_type=about.agent_type,
             title=controller.screen.title,
         )
 
-    @app.post("/tasks/send-priority")
-    async def send(body: dict[str, Any], priority: int = 1) -> dict[str, Any]:
-        task = engine.submit(text_message(body["message"]), priority=priority)
-        return {"task": task.to_dict()}
-
-    @app.get("/tasks/{task_id}")
-    async def get_task(task_id: str) -> dict[str, Any]:
-        return engine.store.get(task_id).to_dict()
-
-    @app.post("/tasks/{task_id}/input")
-    async def task_input(task_id: str, body: dict[str, Any]) -> dict[str, Any]:
-        return (await engine.answer(task_id, body["input"])).to_dict()
-
-    @app.post("/tasks/{task_id}/cancel")
-    async def task_cancel(task_id: str) -> dict[str, Any]:
-        return (await engine.cancel(task_id)).to_dict()
-
+    app.include_router(dialect_routes(engine, about, shared.callbacks, None, token_set=token_set))
+    app.include_router(docs_routes())
+    app.router.routes += standard_routes(engine, about, shared.push, token_set=token_set)
     return app
 
 
-def private_app(controller: TerminalController, engine: TaskEngine, entry: Entry) -> FastAPI:
+def private_app(controller: TerminalController, engine: TaskEngine, about: About, shared: Shared) -> FastAPI:
     """What the Unix socket serves besides: the terminal itself."""
-    app = public_app(controller, engine, entry)
+    app = public_app(controller, engine, about, shared)
 
     @app.get("/terminal/screen")
     async def screen() -> ScreenModel:

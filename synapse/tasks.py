@@ -17,6 +17,7 @@ from synapse.task import (
     COMPLETED,
     FAILED,
     INPUT_REQUIRED,
+    REJECTED,
     REPLY,
     WORKING,
     BadMessage,
@@ -276,6 +277,10 @@ class TaskEngine:
 
     def fail(self, task: Task, error: Json) -> None:
         self._end(task, FAILED, error=mended(error))
+
+    def reject(self, task: Task, error: Json) -> None:
+        """The agent will not do it."""
+        self._end(task, REJECTED, error=error)
 
     def canceled(self, task: Task, why: str) -> None:
         self._end(task, CANCELED, note=why)

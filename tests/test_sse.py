@@ -11,6 +11,7 @@ import httpx
 import pytest
 
 from synapse import dialect_stream, event_emitter
+from synapse.event_stream import EventStream
 from synapse.task import text_message
 from tests.dialect_courier import KILOBYTE
 from tests.dialect_server import Event, Server, events, served, serving
@@ -215,7 +216,7 @@ def test_a_stream_that_was_never_begun_leaves_nothing_behind() -> None:
     async def main() -> None:
         async with serving() as server:
             task = server.engine.submit(text_message("hold"))
-            stream = dialect_stream.EventStream(dialect_stream.events_of(server.engine, task.id))
+            stream = EventStream(dialect_stream.events_of(server.engine, task.id))
             del stream
             gc.collect()
             assert server.listeners(task.id) == 0

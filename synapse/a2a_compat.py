@@ -1,0 +1,351 @@
+"""The standard's operations over the task engine: one handler for every binding and both versions."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import binascii
+import json
+from collections.abc import AsyncGenerator, Callable, Iterator
+from contextlib import aclosing, contextmanager
+from fnmatch import fnmatchcase
+from typing import Any
+
+from a2a.server.context import ServerCallContext
+from a2a.server.request_handlers.request_handler import RequestHandler, validate_request_params
+from a2a.types import a2a_pb2 as pb
+from a2a.utils import errors
+
+from synapse import a2a_convert as convert
+from synapse import task as tasks
+from synapse.event_emitter import Lagged, SSEEvent
+from synapse.push import PushSender
+from synapse.task import Json, Task, TaskError
+from synapse.tasks import TaskEngine
+from synapse.urls import UrlRefused
+
+Event = pb.Task | pb.Message | pb.TaskStatusUpdateEvent | pb.TaskArtifactUpdateEvent
+
+INPUT_MODES = (
+    *("text/plain", "application/json", "image/png", "image/jpeg", "application/pdf"),
+    *("application/octet-stream", "*/*"),
+)
+# What text and data may call themselves. A file may be anything: the agent is given the file.
+_TEXTS = ("text/*", "application/*json", "application/*xml", "application/*yaml", "application/*toml")
+PAGE, LARGEST_PAGE = 50, 100
+
+_ERRORS: tuple[tuple[type[TaskError], type[errors.A2AError]], ...] = (
+    (tasks.TaskNotFound, errors.TaskNotFoundError),
+    (tasks.NotCancelable, errors.TaskNotCancelableError),
+    (tasks.WrongState, errors.UnsupportedOperationError),
+    (tasks.NotAllowed, errors.UnsupportedOperationError),
+    (tasks.BadMessage, errors.InvalidParamsError),
+)
+
+
+@contextmanager
+def standard_errors() -> Iterator[None]:
+    """The engine's refusals as the standard's, sentence and all."""
+    try:
+        yield
+    except TaskError as error:
+        kind = next((there for here, there in _ERRORS if isinstance(error, here)), errors.InternalError)
+        # Clients look for these two words.
+        text = f"Task not found: {error}" if kind is errors.TaskNotFoundError else str(error)
+        raise kind(text, {"code": error.code}) from error
+
+
+class A2AHandler(RequestHandler):
+    """`extended` makes the extended card, where there is one; `push` is None where nothing is pushed."""
+
+    def __init__(
+        self,
+        engine: TaskEngine,
+        push: PushSender | None = None,
+        extended: Callable[[], pb.AgentCard] | None = None,
+    ) -> None:
+        self.engine = engine
+        self.push = push
+        self.extended = extended
+
+    # --- messages -----------------------------------------------------------------------------------------
+
+    @validate_request_params
+    async def on_message_send(
+        self, params: pb.SendMessageRequest, context: ServerCallContext
+    ) -> pb.Task | pb.Message:
+        """Waits until the task has ended or asks something. A client that leaves ends only the wait."""
+        task, follower = await self._accept(params, context)
+        async with aclosing(follower):
+            if not params.configuration.return_immediately:
+                await follower.stop()
+        return convert.task_to(task, _history(params.configuration))
+
+    @validate_request_params
+    async def on_message_send_stream(
+        self, params: pb.SendMessageRequest, context: ServerCallContext
+    ) -> AsyncGenerator[Event, None]:
+        task, follower = await self._accept(params, context)
+        async with aclosing(follower):
+            follower.seen = task.sequence
+            yield convert.task_to(task, _history(params.configuration))
+            async for event in follower.updates():
+                yield event
+
+    async def _accept(
+        self, params: pb.SendMessageRequest, context: ServerCallContext
+    ) -> tuple[Task, _Follower]:
+        """The message taken in, and somebody who has listened since before that."""
+        _history(params.configuration)
+        message, task_id = params.message, params.message.task_id
+        for part in message.parts:
+            _check_media_type(part)
+        with standard_errors():
+            neutral = convert.message_from(message)
+            priority, sender = convert.wishes(params.metadata, message.metadata)
+            config = await self._push_config(params.configuration, context)
+            if not task_id:
+                task = self.engine.submit(
+                    neutral, sender=sender, priority=priority, context_id=message.context_id or None
+                )
+                follower = _Follower(self.engine, task)
+            else:
+                task = self.engine.store.get(task_id)
+                follower = _Follower(self.engine, task)
+                try:
+                    # An answer that is being typed is typed to the end, whoever has left meanwhile.
+                    await asyncio.shield(
+                        self.engine.follow_up(
+                            task_id, neutral, sender=sender, context_id=message.context_id or None
+                        )
+                    )
+                except BaseException:
+                    await follower.aclose()
+                    raise
+        if config is not None and self.push is not None:
+            self.push.set_config(task.id, config)
+        return task, follower
+
+    # --- tasks --------------------------------------------------------------------------------------------
+
+    @validate_request_params
+    async def on_get_task(self, params: pb.GetTaskRequest, context: ServerCallContext) -> pb.Task:
+        history = _history(params)
+        with standard_errors():
+            return convert.task_to(self.engine.store.get(params.id), history)
+
+    @validate_request_params
+    async def on_list_tasks(
+        self, params: pb.ListTasksRequest, context: ServerCallContext
+    ) -> pb.ListTasksResponse:
+        """The latest changed first; a page token names the last one of the page before."""
+        history = _history(params)
+        size = params.page_size if params.HasField("page_size") else PAGE
+        if not 1 <= size <= LARGEST_PAGE:
+            raise errors.InvalidParamsError(f"pageSize is {size}: it goes from 1 to {LARGEST_PAGE}.")
+        wanted: Json = {"context_id": params.context_id or None}
+        if params.status:
+            wanted["states"] = (convert.state_name(params.status),)
+        if params.HasField("status_timestamp_after"):
+            wanted["since"] = params.status_timestamp_after.ToNanoseconds() / 1e9
+        after = _from_token(params.page_token) if params.page_token else None
+        found = self.engine.store.list_tasks(**wanted, after=after, limit=size + 1)
+        page = found[:size]
+        return pb.ListTasksResponse(
+            tasks=[convert.task_to(task, history, params.include_artifacts) for task in page],
+            next_page_token=_token(page[-1]) if len(found) > size else "",
+            page_size=size,
+            total_size=self.engine.store.count(**wanted),
+        )
+
+    @validate_request_params
+    async def on_cancel_task(self, params: pb.CancelTaskRequest, context: ServerCallContext) -> pb.Task:
+        with standard_errors():
+            return convert.task_to(await asyncio.shield(self.engine.cancel(params.id)))
+
+    @validate_request_params
+    async def on_subscribe_to_task(
+        self, params: pb.SubscribeToTaskRequest, context: ServerCallContext
+    ) -> AsyncGenerator[Event, None]:
+        with standard_errors():
+            task = self.engine.store.get(params.id)
+        if task.ended:
+            raise errors.UnsupportedOperationError(f"task {task.id} is {task.state}: nothing more happens.")
+        follower = _Follower(self.engine, task)
+        async with aclosing(follower):
+            follower.seen = task.sequence
+            yield convert.task_to(task)
+            async for event in follower.updates():
+                yield event
+
+    # --- push notifications -------------------------------------------------------------------------------
+
+    @validate_request_params
+    async def on_create_task_push_notification_config(
+        self, params: pb.TaskPushNotificationConfig, context: ServerCallContext
+    ) -> pb.TaskPushNotificationConfig:
+        push, task = self._pushed(params.task_id)
+        config = await _checked(push, params, context)
+        return _config_to(task.id, push.set_config(task.id, config))
+
+    @validate_request_params
+    async def on_get_task_push_notification_config(
+        self, params: pb.GetTaskPushNotificationConfigRequest, context: ServerCallContext
+    ) -> pb.TaskPushNotificationConfig:
+        push, task = self._pushed(params.task_id)
+        config = push.configs(task.id).get(params.id)
+        if config is None:
+            raise errors.TaskNotFoundError(f"task {task.id} has no push configuration {params.id!r}.")
+        return _config_to(task.id, config)
+
+    @validate_request_params
+    async def on_list_task_push_notification_configs(
+        self, params: pb.ListTaskPushNotificationConfigsRequest, context: ServerCallContext
+    ) -> pb.ListTaskPushNotificationConfigsResponse:
+        push, task = self._pushed(params.task_id)
+        configs = [_config_to(task.id, config) for config in push.configs(task.id).values()]
+        return pb.ListTaskPushNotificationConfigsResponse(configs=configs)
+
+    @validate_request_params
+    async def on_delete_task_push_notification_config(
+        self, params: pb.DeleteTaskPushNotificationConfigRequest, context: ServerCallContext
+    ) -> None:
+        push, task = self._pushed(params.task_id)
+        push.remove_config(task.id, params.id)
+
+    def _pushed(self, task_id: str) -> tuple[PushSender, Task]:
+        if self.push is None:
+            raise errors.PushNotificationNotSupportedError("nothing is pushed from here: subscribe instead.")
+        with standard_errors():
+            return self.push, self.engine.store.get(task_id)
+
+    async def _push_config(
+        self, configuration: pb.SendMessageConfiguration, context: ServerCallContext
+    ) -> Json | None:
+        """What a message asks to be told, checked before anything is begun."""
+        if not configuration.HasField("task_push_notification_config"):
+            return None
+        if self.push is None:
+            raise errors.PushNotificationNotSupportedError("nothing is pushed from here: subscribe instead.")
+        return await _checked(self.push, configuration.task_push_notification_config, context)
+
+    # --- the extended card --------------------------------------------------------------------------------
+
+    @validate_request_params
+    async def on_get_extended_agent_card(
+        self, params: pb.GetExtendedAgentCardRequest, context: ServerCallContext
+    ) -> pb.AgentCard:
+        if self.extended is None:
+            raise errors.UnsupportedOperationError("this agent has no extended card: that needs a token.")
+        return self.extended()
+
+
+class _Follower:
+    """Hears every event of a task from its making on. `seen` is the last one that its reader knows of."""
+
+    def __init__(self, engine: TaskEngine, task: Task) -> None:
+        self._engine = engine
+        self._task = task
+        self._events = engine.subscribe(task.id)[1]
+        self.seen = 0
+
+    async def aclose(self) -> None:
+        if self._events is not None:
+            await self._events.aclose()
+
+    async def stop(self) -> None:
+        """Until the task has ended or asks something."""
+        async for _ in self._all():
+            pass
+
+    async def updates(self) -> AsyncGenerator[Event, None]:
+        """What comes after `seen`, up to the end or a question; a reader that is too slow begins anew."""
+        async for event in self._all():
+            if event is None:
+                self.seen = self._task.sequence
+                yield convert.task_to(self._task)
+            elif event.number > self.seen and (found := convert.event_to(event)) is not None:
+                yield found
+
+    async def _all(self) -> AsyncGenerator[SSEEvent | None, None]:
+        """Every event; None where some were missed."""
+        while self._events is not None:
+            try:
+                async for event in self._events:
+                    yield event
+                    if event.event_type == "status" and event.data["state"] in convert.STOPS:
+                        return
+                return
+            except Lagged:
+                self._events = self._engine.subscribe(self._task.id)[1]
+                stopped = self._task.state in convert.STOPS
+                yield None
+                if stopped:
+                    return
+
+
+def _check_media_type(part: pb.Part) -> None:
+    mode = part.media_type.partition(";")[0].strip().lower()
+    taken = ("?*/?*",) if part.WhichOneof("content") in ("raw", "url") else _TEXTS
+    if mode and not any(fnmatchcase(mode, pattern) for pattern in taken):
+        raise errors.ContentTypeNotSupportedError(
+            f"{part.media_type} is not taken here: text and JSON are, and files of any type."
+        )
+
+
+def _history(request: Any) -> int | None:
+    if not request.HasField("history_length"):
+        return None
+    if request.history_length < 0:
+        raise errors.InvalidParamsError("historyLength is negative: 0 leaves the history out.")
+    return int(request.history_length)
+
+
+def _token(task: Task) -> str:
+    place = json.dumps([task.updated_at, task.id])
+    return base64.urlsafe_b64encode(place.encode()).decode().rstrip("=")
+
+
+def _from_token(token: str) -> tuple[float, str]:
+    try:
+        at, task_id = json.loads(base64.urlsafe_b64decode(token + "=" * (-len(token) % 4)))
+        return float(at), str(task_id)
+    except (binascii.Error, ValueError, TypeError) as error:
+        raise errors.InvalidParamsError("this pageToken was not given by a page before.") from error
+
+
+async def _checked(
+    push: PushSender, config: pb.TaskPushNotificationConfig, context: ServerCallContext
+) -> Json:
+    try:
+        await push.check(config.url)
+    except UrlRefused as error:
+        raise errors.InvalidParamsError(str(error)) from error
+    for secret in (config.token, config.authentication.scheme, config.authentication.credentials):
+        if not (secret.isascii() and secret.isprintable()):
+            raise errors.InvalidParamsError("a token or a credential does not fit into a header.")
+    found: Json = {"url": config.url, "version": protocol_version(context)}
+    if config.id:
+        found["id"] = config.id
+    if config.token:
+        found["token"] = config.token
+    if config.HasField("authentication"):
+        auth = config.authentication
+        found["authentication"] = {"scheme": auth.scheme, "credentials": auth.credentials}
+    return found
+
+
+def _config_to(task_id: str, config: Json) -> pb.TaskPushNotificationConfig:
+    auth = config.get("authentication")
+    return pb.TaskPushNotificationConfig(
+        id=config["id"],
+        task_id=task_id,
+        url=config["url"],
+        token=config.get("token", ""),
+        authentication=pb.AuthenticationInfo(**auth) if auth else None,
+    )
+
+
+def protocol_version(context: ServerCallContext) -> str:
+    """What the caller speaks; who does not say speaks 0.3."""
+    return "1.0" if context.state.get("headers", {}).get("a2a-version", "").startswith("1") else "0.3"

@@ -1,0 +1,250 @@
+"""Tasks as the engine has them into the standard's types, and messages back."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+from typing import Any
+
+from a2a.types import a2a_pb2 as pb
+from google.protobuf.json_format import MessageToDict, ParseDict, ParseError
+from google.protobuf.struct_pb2 import Struct
+
+from synapse.event_emitter import END_STATES, SSEEvent, timestamp
+from synapse.task import INPUT_REQUIRED, STATES, BadMessage, Json, Task, joined
+
+EXTENSION = "x-synapse-task"  # the key of what the standard has no field for
+STOPS = END_STATES | {INPUT_REQUIRED}  # where a stream closes and a call that waits returns
+
+_STATES = {state: pb.TaskState.Value(f"TASK_STATE_{state.upper()}") for state in STATES}
+_STATES["auth_required"] = pb.TaskState.TASK_STATE_AUTH_REQUIRED
+_NAMES = {number: state for state, number in _STATES.items()}
+_ROLES = {"user": pb.Role.ROLE_USER, "agent": pb.Role.ROLE_AGENT}
+_HUGE = 2**53  # beyond it a number of the standard's data is not exact
+
+# --- from the standard -------------------------------------------------------------------------------------
+
+
+def state_name(number: int) -> str:
+    return _NAMES[number]
+
+
+def message_from(message: pb.Message) -> Json:
+    """The neutral form. Raises BadMessage for what an agent cannot be given."""
+    found: Json = {
+        "role": "user",
+        "parts": [_part_from(part) for part in message.parts],
+        "message_id": message.message_id,
+    }
+    if message.HasField("metadata"):
+        found["metadata"] = MessageToDict(message.metadata)
+    if message.extensions:
+        found["extensions"] = list(message.extensions)
+    if message.reference_task_ids:
+        found["reference_task_ids"] = list(message.reference_task_ids)
+    return found
+
+
+def _part_from(part: pb.Part) -> Json:
+    kind = part.WhichOneof("content")
+    if kind == "text":
+        found: Json = {"type": "text", "text": part.text}
+    elif kind == "data":
+        found = {"type": "data", "data": _whole_numbers(MessageToDict(part.data))}
+    elif kind == "raw":
+        found = {"type": "file", "bytes": base64.b64encode(part.raw).decode()}
+    elif kind == "url":
+        found = {"type": "file", "uri": part.url}
+    else:
+        raise BadMessage("a part has neither text, data, raw nor url: those are the kinds that are known.")
+    if part.filename:
+        found["name"] = part.filename
+    if part.media_type:
+        found["mime_type"] = part.media_type
+    if part.HasField("metadata"):
+        found["metadata"] = MessageToDict(part.metadata)
+    return found
+
+
+def _whole_numbers(value: Any) -> Any:
+    """The standard's data has only floating-point numbers: 42 comes back as 42.0."""
+    if isinstance(value, float) and value.is_integer() and abs(value) < _HUGE:
+        return int(value)
+    if isinstance(value, dict):
+        return {key: _whole_numbers(inner) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [_whole_numbers(inner) for inner in value]
+    return value
+
+
+def wishes(*metadata: Struct) -> tuple[int, Json | None]:
+    """Priority and sender, as the extension's metadata of request and message has them; the last wins."""
+    said: Json = {}
+    for struct in metadata:
+        inner = MessageToDict(struct).get(EXTENSION)
+        if isinstance(inner, dict):
+            said |= inner
+    priority = _whole_numbers(said.get("priority", 1))
+    if not isinstance(priority, int) or isinstance(priority, bool):
+        raise BadMessage(f"priority is {priority!r}: it is a number from 1 to 5.")
+    sender = said.get("sender")
+    if sender is None:
+        return priority, None
+    if not isinstance(sender, dict) or not all(isinstance(value, str) for value in sender.values()):
+        raise BadMessage('sender is not an object of texts: use {"id": …, "name": …}.')
+    return priority, {key: sender[key] for key in ("id", "name") if key in sender} or None
+
+
+# --- to the standard ---------------------------------------------------------------------------------------
+
+
+def task_to(task: Task, history: int | None = None, artifacts: bool = True) -> pb.Task:
+    """The task as it is now, with so many of its last messages (None: all)."""
+    found = pb.Task(id=task.id, context_id=task.context_id)
+    found.status.CopyFrom(_status(_status_of(task), task.sequence))
+    messages = [task.message, *task.history]
+    first = 0 if history is None else max(len(messages) - history, 0)
+    for number, message in enumerate(messages[first:], first):
+        found.history.append(message_to(message, task.id, task.context_id, number))
+    if artifacts:
+        found.artifacts.extend(artifact_to({**a, "parts": joined(a["parts"])}) for a in task.artifacts)
+    ours: Json = {"priority": task.priority, "receipts": task.receipts}
+    if task.sender:
+        ours["sender"] = task.sender
+    _fill(found.metadata, {**task.metadata, EXTENSION: ours})
+    return found
+
+
+def event_to(event: SSEEvent) -> pb.TaskStatusUpdateEvent | pb.TaskArtifactUpdateEvent | None:
+    """None for what the standard has no event for."""
+    data = event.data
+    if event.event_type == "status":
+        return pb.TaskStatusUpdateEvent(
+            task_id=data["taskId"], context_id=data["contextId"], status=_status(data, event.number)
+        )
+    if event.event_type == "artifact":
+        return pb.TaskArtifactUpdateEvent(
+            task_id=data["taskId"],
+            context_id=data["contextId"],
+            artifact=artifact_to(data["artifact"]),
+            append=data["append"],
+            last_chunk=data["lastChunk"],
+        )
+    return None
+
+
+def notification(task: Task, event: SSEEvent, version: str) -> Json | None:
+    """What is pushed: for 1.0 what has changed, for 0.3 the task; None for a piece that is not the last."""
+    if version == "0.3":
+        return _task_03(task) if event.event_type == "status" else None
+    update = event_to(event)
+    if isinstance(update, pb.TaskStatusUpdateEvent):
+        return dict(MessageToDict(pb.StreamResponse(status_update=update)))
+    if update is not None and update.last_chunk:
+        return dict(MessageToDict(pb.StreamResponse(artifact_update=update)))
+    return None
+
+
+def _task_03(task: Task) -> Json:
+    from a2a.compat.v0_3.conversions import to_compat_task  # a second set of types, for few
+
+    return dict(to_compat_task(task_to(task)).model_dump(mode="json", by_alias=True, exclude_none=True))
+
+
+def artifact_to(artifact: Json) -> pb.Artifact:
+    found = pb.Artifact(artifact_id=artifact["artifact_id"], name=artifact.get("name", ""))
+    found.parts.extend(_part_to(part) for part in artifact["parts"])
+    metadata = dict(artifact.get("metadata") or {})
+    if artifact.get("type", "text") != "text":
+        metadata["type"] = artifact["type"]
+    if metadata:
+        _fill(found.metadata, metadata)
+    return found
+
+
+def message_to(message: Json, task_id: str, context_id: str, number: int) -> pb.Message:
+    """`number` makes an id for a message that came without one."""
+    found = pb.Message(
+        message_id=message.get("message_id") or f"{task_id}-{number}",
+        task_id=task_id,
+        context_id=context_id,
+        role=_ROLES.get(message.get("role", ""), pb.Role.ROLE_USER),
+    )
+    found.parts.extend(_part_to(part) for part in message["parts"])
+    if message.get("metadata"):
+        _fill(found.metadata, message["metadata"])
+    found.extensions.extend(message.get("extensions", ()))
+    found.reference_task_ids.extend(message.get("reference_task_ids", ()))
+    return found
+
+
+def _part_to(part: Json) -> pb.Part:
+    found = pb.Part(filename=part.get("name") or "", media_type=part.get("mime_type") or "")
+    if part["type"] == "data":
+        try:
+            ParseDict(part["data"], found.data)
+        except (ParseError, ValueError):
+            found.text = json.dumps(part["data"])
+    elif part["type"] == "file" and part.get("bytes"):
+        found.raw = _decoded(part["bytes"])
+    elif part["type"] == "file":
+        found.url = part.get("uri") or part.get("path") or ""
+    else:
+        found.text = str(part.get("text", "")).encode("utf-8", "replace").decode()
+    if part.get("metadata"):
+        _fill(found.metadata, part["metadata"])
+    return found
+
+
+def _fill(struct: Struct, value: Json) -> None:
+    try:
+        ParseDict(value, struct)
+    except (ParseError, ValueError):  # nested too deeply, or not a number
+        struct.Clear()
+        struct.update({"json": json.dumps(value)})
+
+
+def _decoded(text: str) -> bytes:
+    try:
+        return base64.b64decode(text)
+    except binascii.Error:  # the other dialect takes what it is given
+        return text.encode()
+
+
+def _status_of(task: Task) -> Json:
+    return {
+        "taskId": task.id,
+        "contextId": task.context_id,
+        "state": task.state,
+        "timestamp": timestamp(task.updated_at),
+        "error": task.error,
+        "prompt": task.prompt,
+        "note": task.note,
+    }
+
+
+def _status(data: Json, number: int) -> pb.TaskStatus:
+    status = pb.TaskStatus(state=pb.TaskState.Name(_STATES[data["state"]]))
+    status.timestamp.FromJsonString(data["timestamp"])
+    said = _said(data)
+    if said:
+        said["message_id"] = f"{data['taskId']}-status-{number}"
+        status.message.CopyFrom(message_to(said, data["taskId"], data["contextId"], number))
+    return status
+
+
+def _said(data: Json) -> Json | None:
+    """What goes with a state, as a message of the agent's."""
+    prompt, error, note = data.get("prompt"), data.get("error"), data.get("note")
+    if prompt:
+        text = str(prompt.get("prompt") or prompt.get("question") or "the agent asks for input")
+        parts = [{"type": "text", "text": text}, {"type": "data", "data": prompt}]
+        return {"role": "agent", "parts": parts}
+    if error:
+        text = str(error.get("message") or error.get("code") or "the task failed")
+        metadata = {EXTENSION: {"error": error}}
+        return {"role": "agent", "parts": [{"type": "text", "text": text}], "metadata": metadata}
+    if note:
+        return {"role": "agent", "parts": [{"type": "text", "text": note}]}
+    return None

@@ -1,0 +1,62 @@
+"""The standard over gRPC, where the extra `grpc` is installed: the same handler behind another door."""
+
+from __future__ import annotations
+
+import hmac
+from typing import TYPE_CHECKING, Any
+
+from synapse.a2a_compat import A2AHandler
+
+if TYPE_CHECKING:
+    import grpc
+
+
+class GrpcMissing(Exception):
+    """The extra is not installed."""
+
+
+async def open_grpc(
+    handler: A2AHandler, address: str, token: str | None = None
+) -> tuple[grpc.aio.Server, int]:
+    """Serve at `address` (`127.0.0.1:0`, `unix:/…`): the server, which is `stop`ped, and its port.
+
+    A TCP port is open to every user of the machine, and nobody looks who calls: give it a token. It is not in
+    the card: clients of the other bindings stumble over a host:port.
+    """
+    try:
+        import grpc
+        from a2a.server.request_handlers.grpc_handler import DefaultGrpcServerCallContextBuilder, GrpcHandler
+        from a2a.types import a2a_pb2_grpc
+        from a2a.utils.errors import VersionNotSupportedError
+    except ImportError as error:
+        raise GrpcMissing("gRPC is not installed: `pip install 'synapse-a2a[grpc]'`.") from error
+
+    class Context(DefaultGrpcServerCallContextBuilder):
+        def build(self, context: Any) -> Any:
+            said = dict(context.invocation_metadata() or ()).get("a2a-version", "1.0")
+            if ".".join(str(said).split(".")[:2]) != "1.0":
+                raise VersionNotSupportedError(f"version {said} is not spoken here: use 1.0.")
+            built = super().build(context)
+            built.state["headers"] = {"a2a-version": "1.0"}
+            return built
+
+    server = grpc.aio.server(interceptors=[_guard(grpc, token)] if token else [])
+    add: Any = a2a_pb2_grpc.add_A2AServiceServicer_to_server
+    add(GrpcHandler(handler, Context()), server)
+    port = server.add_insecure_port(address)
+    await server.start()
+    return server, port
+
+
+def _guard(grpc: Any, token: str) -> Any:
+    async def refuse(request: Any, context: Any) -> None:
+        await context.abort(grpc.StatusCode.UNAUTHENTICATED, "the token is missing or wrong")
+
+    class Guard(grpc.aio.ServerInterceptor):  # type: ignore[misc]
+        async def intercept_service(self, continuation: Any, details: Any) -> Any:
+            said = dict(details.invocation_metadata).get("authorization", "")
+            if hmac.compare_digest(str(said).encode(), f"Bearer {token}".encode()):
+                return await continuation(details)
+            return grpc.unary_unary_rpc_method_handler(refuse)
+
+    return Guard()

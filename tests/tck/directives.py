@@ -1,0 +1,31 @@
+"""What the kit wants of an agent, by the beginning of a message's id: a directive, in words for an agent.
+
+No agent sees the id of a message; this table stands between, and knows nothing of who plays it.
+"""
+
+from __future__ import annotations
+
+MESSAGE = "message"  # answered without a task: no agent in a terminal can do that
+PREFIXES = (  # the first that fits
+    ("tck-complete-task", "say Hello from TCK"),
+    ("tck-artifact-text", "say Generated text content"),
+    ("tck-artifact-file-url", "link https://example.com/output.txt output.txt text/plain"),
+    ("tck-artifact-file", "file output.txt text/plain Generated file content"),
+    ("tck-artifact-data", 'data {"key": "value", "count": 42}'),
+    ("tck-message-response", MESSAGE),
+    ("tck-input-required", "park What next?"),
+    ("tck-reject-task", "reject rejected"),
+    ("tck-stream-001", "stream Stream hello |from TCK"),
+    ("tck-stream-002", "say done"),
+    ("tck-stream-003", "stream Stream task |lifecycle"),
+    ("tck-stream-ordering-001", "stream Ordered |output"),
+    ("tck-stream-artifact-text", "stream Streamed text |content"),
+    ("tck-stream-artifact-file", "file output.txt text/plain Streamed file content"),
+    ("tck-stream-artifact-chunked", "stream chunk-1 |chunk-2"),
+    ("test-resubscribe-message-id", "wait 4\nsay done"),
+)
+DEFAULT = {"1.0": "say Hello from TCK", "0.3": "park What next?"}
+
+
+def directive(message_id: str, kit: str) -> str:
+    return next((words for prefix, words in PREFIXES if message_id.startswith(prefix)), DEFAULT[kit])
