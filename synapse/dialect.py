@@ -26,7 +26,7 @@ from synapse.dialect_models import (
 from synapse.dialect_stream import events_of
 from synapse.event_stream import EventStream, gone
 from synapse.external_routes import ExternalAgents, external_routes
-from synapse.refusals import TAKING, Route, Unavailable, in_json, refusal, responses
+from synapse.refusals import TAKING, Route, Unavailable, in_json, reading, refusal, responses
 from synapse.task import FAILED, INPUT_REQUIRED, REJECTED, Json, Task, WrongState, text_message
 from synapse.tasks import TaskEngine
 
@@ -152,7 +152,7 @@ def _messages(engine: TaskEngine, callbacks: Callbacks | None) -> APIRouter:
             sent["response_url"] = f"/response/{task.id}"
         return JSONResponse(sent)
 
-    @router.get("/response/{request_id}", response_model=Answer, responses=responses(404))
+    @router.get("/response/{request_id}", response_model=Answer, responses=reading(404))
     async def response(
         http: Request,
         request_id: TaskId,
@@ -223,7 +223,7 @@ def _sending(engine: TaskEngine) -> APIRouter:
 def _tasks(engine: TaskEngine) -> APIRouter:
     router = APIRouter(prefix="/tasks", route_class=Route, tags=["Tasks"])
 
-    @router.get("", response_model=TaskList, responses=responses())
+    @router.get("", response_model=TaskList, responses=reading())
     async def list_tasks(
         state: Annotated[list[State] | None, Query(description="only these; more than one will do")] = None,
         context_id: Annotated[
@@ -237,7 +237,7 @@ def _tasks(engine: TaskEngine) -> APIRouter:
         total = engine.store.count(states=states, context_id=context_id)
         return JSONResponse({"tasks": [task.to_dict() for task in tasks], "total": total})
 
-    @router.get("/{task_id}", response_model=TaskDocument, responses=responses(404))
+    @router.get("/{task_id}", response_model=TaskDocument, responses=reading(404))
     async def get_task(task_id: TaskId) -> Response:
         """A task, with what has been said so far."""
         return JSONResponse(engine.find(task_id).to_dict())
@@ -246,7 +246,7 @@ def _tasks(engine: TaskEngine) -> APIRouter:
         "/{task_id}/subscribe",
         status_code=200,
         response_class=EventStream,
-        responses=in_json(responses(404)) | _STREAM | {204: {"description": "it is over, and you know"}},
+        responses=in_json(reading(404)) | _STREAM | {204: {"description": "it is over, and you know"}},
     )
     async def subscribe(
         task_id: TaskId,
@@ -275,7 +275,7 @@ def _tasks(engine: TaskEngine) -> APIRouter:
     @router.post(
         "/{task_id}/cancel",
         response_model=Canceled,
-        responses=responses(404, 409) | {202: {"model": Canceled, "description": "the agent is still at it"}},
+        responses=reading(404, 409) | {202: {"model": Canceled, "description": "the agent is still at it"}},
     )
     async def cancel(task_id: TaskId) -> Response:
         """Take a task out of the queue, or interrupt the agent if it is at work on it."""

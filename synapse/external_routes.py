@@ -9,7 +9,7 @@ from fastapi.responses import JSONResponse, Response
 from pydantic import BaseModel, Field
 
 from synapse.dialect_models import MessageOrText
-from synapse.refusals import Route, Unavailable, responses
+from synapse.refusals import Route, Unavailable, reading, responses
 from synapse.task import Json, TaskError, message_text
 
 ALIAS = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$"
@@ -107,17 +107,17 @@ def external_routes(external: ExternalAgents | None) -> APIRouter:
         """Read an agent's card and remember it under an alias."""
         return JSONResponse(await agents().discover(request.url, request.alias))
 
-    @router.get("/agents", response_model=ExternalList, responses=responses(503))
+    @router.get("/agents", response_model=ExternalList, responses=reading(503))
     async def list_agents() -> Response:
         """The agents that are remembered."""
         return JSONResponse({"agents": await agents().list_agents()})
 
-    @router.get("/agents/{alias}", response_model=ExternalAgent, responses=responses(404, 503))
+    @router.get("/agents/{alias}", response_model=ExternalAgent, responses=reading(404, 503))
     async def get_agent(alias: Alias) -> Response:
         """One of them."""
         return JSONResponse(await known(alias))
 
-    @router.delete("/agents/{alias}", response_model=Removed, responses=responses(404, 503))
+    @router.delete("/agents/{alias}", response_model=Removed, responses=reading(404, 503))
     async def remove_agent(alias: Alias) -> Response:
         """Forget one."""
         if not await agents().remove_agent(alias):

@@ -41,16 +41,15 @@ class Refusal(BaseModel):
     code: str = Field(description="the kind of it, for programs", examples=["BAD_MESSAGE"])
 
 
-RESPONSES: dict[int | str, dict[str, Any]] = {
-    400: {"model": Refusal, "description": "not JSON, or a message that cannot be given to the agent"},
-    415: {"model": Refusal, "description": "the body is not said to be JSON"},
-    422: {"model": Refusal, "description": "JSON, but not what is asked for"},
-}
+Responses = dict[int | str, dict[str, Any]]
 _NAMED: dict[int, str] = {
+    400: "not JSON, or nothing that the agent can be given",
     403: "this sender may not do that",
     404: "there is no such task",
     409: "the task is in another state",
     413: "the message is too large",
+    415: "the body is not said to be JSON",
+    422: "not what is asked for",
     429: "the queue is full: Retry-After says when to try again",
     502: "the other agent cannot be reached, or fails",
     503: "not served here",
@@ -59,14 +58,17 @@ _NAMED: dict[int, str] = {
 TAKING = (403, 404, 409, 413, 429, 507)  # what can go wrong when a message is sent
 
 
-def responses(*statuses: int) -> dict[int | str, dict[str, Any]]:
-    """These, and what can happen to any request, for the documentation."""
-    return RESPONSES | {
-        status: {"model": Refusal, "description": _NAMED[status]} for status in sorted(statuses)
-    }
+def reading(*statuses: int) -> Responses:
+    """The refusals of a route that takes no body, for the documentation."""
+    return {status: {"model": Refusal, "description": _NAMED[status]} for status in sorted((*statuses, 422))}
 
 
-def in_json(documented: dict[int | str, dict[str, Any]]) -> dict[int | str, dict[str, Any]]:
+def responses(*statuses: int) -> Responses:
+    """And of one that does."""
+    return reading(400, 415, *statuses)
+
+
+def in_json(documented: Responses) -> Responses:
     """The same for a route whose answer is not JSON: FastAPI would say that its refusals are not either."""
     schema = {"$ref": "#/components/schemas/Refusal"}
     return {
@@ -127,7 +129,7 @@ def _is_json(content_type: str) -> bool:
 def _invalid(error: RequestValidationError) -> Response:
     first = error.errors()[0]
     if first["type"] == "json_invalid":
-        why = first["ctx"]["error"]
+        why = first["ctx"]["error"].removesuffix(" at")
         return _refusal(400, f"the body is not JSON: {why} at character {first['loc'][-1]}.", "BAD_JSON")
     if first["loc"] == ("body",):
         missing = first["type"] == "missing"

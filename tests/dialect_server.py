@@ -77,7 +77,10 @@ class Server:
 
 @asynccontextmanager
 async def serving(
-    path: Path | None = None, external: ExternalAgents | None = None, **limits: int
+    path: Path | None = None,
+    external: ExternalAgents | None = None,
+    patience: float | None = 60,
+    **limits: int,
 ) -> AsyncIterator[Server]:
     server = Server(path, external, limits)
     listener = socket.create_server(("127.0.0.1", 0))
@@ -87,7 +90,7 @@ async def serving(
     port = listener.getsockname()[1]
     server.client = httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}", timeout=20, trust_env=False)
     try:
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(patience):
             yield server
     finally:
         await server.client.aclose()

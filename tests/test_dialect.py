@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import sqlite3
 from pathlib import Path
 from typing import Any
@@ -501,6 +502,19 @@ def test_every_example_of_the_documentation_works() -> None:
             assert tried > 18
 
     asyncio.run(main())
+
+
+def test_the_page_loads_nothing_from_elsewhere() -> None:
+    async def test(server: Server) -> None:
+        page = await server.get("/docs")
+        assert page.status_code == 200 and page.headers["content-type"].startswith("text/html")
+        assert "connect-src 'self'" in page.headers["content-security-policy"]
+        assert (
+            re.findall(r"""(?:src|href)=["']?(?!#|data:,)[^"'>\s]+|https?://|@import|url\(""", page.text)
+            == []
+        )
+
+    served(test)
 
 
 def test_every_operation_is_described_with_its_refusals() -> None:

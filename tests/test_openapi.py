@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 import schemathesis
 from hypothesis import HealthCheck, Phase, given, settings
-from hypothesis.errors import Unsatisfiable
 from hypothesis.strategies import SearchStrategy
 from schemathesis.core.result import Ok
 from schemathesis.generation import GenerationMode
@@ -32,7 +31,7 @@ def url() -> Iterator[str]:
     over = asyncio.Event()
 
     async def serve() -> None:
-        async with serving(external=Elsewhere(), queue=1_000_000) as server:
+        async with serving(external=Elsewhere(), patience=None, queue=1_000_000) as server:
             found[0] = str(server.client.base_url)
             ready.set()
             await over.wait()
@@ -52,19 +51,17 @@ def test_the_server_does_as_its_documentation_says(url: str) -> None:
     for found in schema.get_all_operations():
         assert isinstance(found, Ok)
         operation = found.ok()
-        for mode in (GenerationMode.POSITIVE, GenerationMode.NEGATIVE):
-            attempt(operation.as_strategy(generation_mode=mode))
+        attempt(operation.as_strategy(generation_mode=GenerationMode.POSITIVE))
+        if operation.body or operation.query:  # else nothing can be wrong with it
+            attempt(operation.as_strategy(generation_mode=GenerationMode.NEGATIVE))
         tried += 1
     assert tried > 15
 
 
 def attempt(cases: SearchStrategy[AnyCase]) -> None:
-    @settings(max_examples=8, phases=[Phase.generate], suppress_health_check=list(HealthCheck))
+    @settings(max_examples=4, phases=[Phase.generate], suppress_health_check=list(HealthCheck))
     @given(cases)
     def check(case: AnyCase) -> None:
         case.call_and_validate(timeout=10, excluded_checks=OURS)
 
-    try:
-        check()
-    except Unsatisfiable:
-        pass  # nothing can be wrong with it
+    check()
