@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 from synapse.agents.base import Channel
-from synapse.agents.facts import Fact, Failed, StateSeen, TurnEnded
+from synapse.agents.facts import Fact, Failed, PromptAccepted, StateSeen, TurnEnded
 from synapse.error_detector import UNTOLD, DetectedError, ErrorDetector
 from synapse.idle_detector import IdleDetector
 from synapse.input_detector import InputPrompt, InputRequiredDetector
@@ -29,6 +29,7 @@ ECHO = 0.5  # seconds after a key in which output is its echo
 TURN_SETTLE_UNFINISHED = 2.0  # the same for one whose channel expects more: the human has refused a tool
 TURN_SETTLE_UNSEEN = 1.0  # the same for one that was never seen to be busy: it may not have begun
 TURN_SETTLE_UNTOLD = 10.0  # the same where the CLI will tell, once it has written its first line
+STOPPED_SETTLE = 0.3  # seconds that an interrupted turn waits for the screen to show what was said
 TURN_SETTLE = 0.15  # seconds of READY before a turn that nobody has ended is over: its transcript lags
 
 
@@ -68,6 +69,7 @@ class Observer:
         self._submitted = False
         self._ready_since: float | None = None
         self._start_line: int | None = None
+        self._stopped: tuple[TurnEnded, float] | None = None  # an end whose reply only the screen has
         self.turns = TurnTracker(self._read_screen)
         self.verdict = self._model.verdict(0.0)
         self.prompt: InputPrompt | None = None
@@ -125,6 +127,7 @@ class Observer:
         )
 
     def exited(self, status: int, now: float) -> None:
+        self._end_stopped(now)
         self.error = self._errors.detect_exit(status)
         self._model.observe(PROCESS, PROCESSING, now, f"it has ended with status {status}")
         self.turns.abandon("failed", self.error.to_a2a_error(), now)
@@ -139,7 +142,12 @@ class Observer:
             self._look(now, settled=quiet >= SETTLE)
         self._listen(now)
         self._resolve(now)
-        self._settle_turn(now)
+        if self._stopped is not None:
+            waited = now - self._stopped[1]
+            if waited >= (STOPPED_SETTLE if quiet >= SETTLE else LOOK_AT_LEAST * 2):
+                self._end_stopped(now)
+        else:
+            self._settle_turn(now)
         return self._next(now)
 
     # --- evidence -----------------------------------------------------------------------------------------
@@ -213,12 +221,21 @@ class Observer:
 
     def _take(self, facts: list[Fact], now: float) -> None:
         for fact in facts:
+            if isinstance(fact, PromptAccepted | TurnEnded):
+                self._end_stopped(now)
             if isinstance(fact, StateSeen):
                 self._model.observe(fact.source, fact.says, now, fact.why)
+            elif isinstance(fact, TurnEnded) and fact.outcome == "interrupted" and self._stopped is None:
+                self._stopped = (fact, now)
             elif isinstance(fact, Failed) or (isinstance(fact, TurnEnded) and fact.error is not None):
                 self.turns.take(replace(fact, error=self._explained(fact.error or {})), now)
             else:
                 self.turns.take(fact, now)
+
+    def _end_stopped(self, now: float) -> None:
+        if self._stopped is not None:
+            self.turns.take(self._stopped[0], now)
+            self._stopped = None
 
     def _explained(self, event: dict[str, Any]) -> dict[str, Any]:
         """What a channel tells of an error, with a code and a message; Codex leaves that to the screen."""
@@ -267,7 +284,11 @@ class Observer:
         if self._channels:
             self._take(self._channel.poll(), now)
             settle = TURN_SETTLE_UNFINISHED if self._channel.unfinished() else settle
-        if now - settled_at >= settle and self.turns.current is turn:
+        if now - settled_at < settle or self.turns.current is not turn or self._stopped is not None:
+            return
+        if turn.prompt is None and not was_busy and (self._title_rules or self._osc_rules) and self._channels:
+            self.turns.forget()  # its title would have told: a command of its own, or a prompt that it queues
+        else:
             self.turns.settle(*self._outcome(turn), now)
 
     def _outcome(self, turn: Turn) -> tuple[str, dict[str, Any] | None]:
@@ -288,6 +309,8 @@ class Observer:
             waits.append(idle)
         if self.verdict.overruled_in is not None:
             waits.append(self.verdict.overruled_in)
+        if self._stopped is not None:
+            waits.append(TURN_SETTLE)
         if self.turns.current is not None:
             waits.append(TURN_SETTLE if self._ready_since is not None else POLL_AT_LEAST)
         elif self._channels and self.verdict.status != READY and self._channel.name != "none":

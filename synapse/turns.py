@@ -117,6 +117,11 @@ class TurnTracker:
             turn.error = turn.error or error
             self._end(turn, outcome, now, None)
 
+    def forget(self) -> None:
+        """What looked like the beginning of a turn was none."""
+        self.current = None
+        self._count -= 1
+
     def explain(self, untold: str, error: dict[str, Any]) -> None:
         """The screen shows what the channel left `untold` when it said that the last turn has failed."""
         last = self.finished[-1] if self.finished else None

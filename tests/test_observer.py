@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from synapse.agents import open_channel
 from synapse.agents.base import Surroundings
+from synapse.agents.facts import PromptAccepted, TurnEnded
 from synapse.observer import Observer
 from synapse.profiles import load_profile
 from synapse.registry import INPUT_REQUIRED, PROCESSING, READY
@@ -123,6 +124,30 @@ def test_enter_while_a_paste_is_still_painted_is_a_turn() -> None:
     assert dummy.after(0.4) == READY
     dummy.writes("\r\nworking")
     assert dummy.observer.verdict.status == PROCESSING, "this is no echo"
+
+
+def test_an_enter_that_the_title_does_not_answer_is_no_turn() -> None:
+    """Gemini, while it starts, queues the prompt; and a command of its own begins nothing either."""
+    gemini = Agent("gemini")
+    gemini.writes("\x1b]0;◇  Ready (work)\x07 > hello")
+    assert gemini.after(1) == READY
+    gemini.observer.key(True, gemini.now)
+    gemini.writes("\r\nQueued (press ↑ to edit):\r\n  hello")
+    gemini.after(3)
+    assert gemini.observer.turns.current is None and not gemini.observer.turns.finished
+
+
+def test_an_interrupted_turn_waits_for_the_screen() -> None:
+    codex = Agent("codex")
+    codex.writes("\x1b]7501;state=working:app=codex\x07")
+    codex.observer._take([PromptAccepted("transcript", "count")], codex.now)
+    codex.after(1)
+    codex.observer._take([TurnEnded("transcript", "interrupted")], codex.now)
+    codex.writes("\x1b]7501;state=idle:app=codex\x07\x1b[H› count\r\n\r\n\r\n• one two\r\n\r\n")
+    codex.writes("■ Conversation interrupted\r\n\r\n› Ask Codex\r\n\r\n  gpt · ~/work")
+    codex.after(1)
+    (turn,) = codex.observer.turns.finished
+    assert (turn.outcome, turn.reply) == ("interrupted", "one two")
 
 
 def test_an_agent_that_ends_fails_its_turn() -> None:
