@@ -5,7 +5,9 @@ from __future__ import annotations
 import base64
 import binascii
 import json
-from typing import Any
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 from a2a.types import a2a_pb2 as pb
 from google.protobuf.json_format import MessageToDict, ParseDict, ParseError
@@ -17,11 +19,31 @@ from synapse.task import INPUT_REQUIRED, STATES, BadMessage, Json, Task, joined
 EXTENSION = "x-synapse-task"  # the key of what the standard has no field for
 STOPS = END_STATES | {INPUT_REQUIRED}  # where a stream closes and a call that waits returns
 
+Made = TypeVar("Made")
+
 _STATES = {state: pb.TaskState.Value(f"TASK_STATE_{state.upper()}") for state in STATES}
 _STATES["auth_required"] = pb.TaskState.TASK_STATE_AUTH_REQUIRED
 _NAMES = {number: state for state, number in _STATES.items()}
 _ROLES = {"user": pb.Role.ROLE_USER, "agent": pb.Role.ROLE_AGENT}
+RECENT = 64  # events; listeners are seldom further apart
 _HUGE = 2**53  # beyond it a number of the standard's data is not exact
+
+
+def shared(make: Callable[[Any], Made]) -> Callable[[Any], Made]:
+    """`make`, called once for each of the last few objects, whoever asks."""
+    known: OrderedDict[int, tuple[Any, Made]] = OrderedDict()
+
+    def get(thing: Any) -> Made:
+        if (found := known.get(id(thing))) is not None:
+            return found[1]
+        made = make(thing)
+        known[id(thing)] = thing, made  # it is kept, so that its id stays its own
+        if len(known) > RECENT:
+            known.popitem(last=False)
+        return made
+
+    return get
+
 
 # --- from the standard -------------------------------------------------------------------------------------
 
@@ -116,8 +138,9 @@ def task_to(task: Task, history: int | None = None, artifacts: bool = True) -> p
     return found
 
 
+@shared
 def event_to(event: SSEEvent) -> pb.TaskStatusUpdateEvent | pb.TaskArtifactUpdateEvent | None:
-    """None for what the standard has no event for."""
+    """None for what the standard has no event for. Who listens to the same task shares it."""
     data = event.data
     if event.event_type == "status":
         return pb.TaskStatusUpdateEvent(

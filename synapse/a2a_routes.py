@@ -16,7 +16,6 @@ from a2a.extensions.common import HTTP_EXTENSION_HEADER, get_requested_extension
 from a2a.server.jsonrpc_models import JSONParseError as RpcParseError
 from a2a.server.request_handlers.request_handler import RequestHandler
 from a2a.server.request_handlers.response_helpers import build_error_response
-from a2a.server.routes.jsonrpc_dispatcher import JsonRpcDispatcher
 from a2a.server.routes.rest_routes import create_rest_routes
 from a2a.types.a2a_pb2 import TaskState
 from a2a.utils import errors
@@ -30,6 +29,7 @@ from starlette.routing import BaseRoute, Route
 
 from synapse.a2a_card import EXTENSIONS, REST, About, agent_card, card_document
 from synapse.a2a_compat import A2AHandler
+from synapse.a2a_streams import RestStreams, RpcDispatcher
 from synapse.a2a_v03 import JsonRpc03, Rest03
 from synapse.digest import sha256_hex
 from synapse.event_stream import EventStream, gone
@@ -61,8 +61,9 @@ def standard_routes(
     if handler is None:
         extended = functools.partial(agent_card, about, strict=strict, token_set=True, full=True)
         handler = A2AHandler(engine, push, extended if token_set else None)
-    rpc = JsonRpcDispatcher(handler, enable_v0_3_compat=True)
+    rpc = RpcDispatcher(handler, enable_v0_3_compat=True)
     rpc._v03_adapter = JsonRpc03(handler)
+    streams = {REST + path: endpoint for path, endpoint in RestStreams(handler).endpoints().items()}
     rest = [route for route in create_rest_routes(handler, path_prefix=REST) if isinstance(route, Route)]
     old = [
         Route(REST + path, endpoint, methods=[method])
@@ -73,8 +74,9 @@ def standard_routes(
         Route(AGENT_CARD_WELL_KNOWN_PATH, _card(about, strict, token_set), methods=["GET"]),
         Route("/", _Door(rpc.handle_requests, _refuse_rpc, strict).serve, methods=["POST"]),
         *(
-            Route(route.path, _Door(route.endpoint, refuse, strict).serve, methods=list(route.methods or ()))
+            Route(route.path, _Door(endpoint, refuse, strict).serve, methods=list(route.methods or ()))
             for route in (*old, *rest)
+            for endpoint in (streams.get(route.path, route.endpoint),)
         ),
     ]
 

@@ -72,7 +72,10 @@ ROOMS: dict[str, set[str]] = {
     "a2a_compat": {"a2a_convert", "event_emitter", "push", "task", "tasks", "urls"},
     "a2a_card": {"a2a_compat", "a2a_convert", "task"},
     "a2a_v03": set(),
-    "a2a_routes": {"a2a_card", "a2a_compat", "a2a_v03", "digest", "event_stream", "push", "tasks"},
+    "a2a_streams": {"a2a_convert", "event_stream"},
+    "a2a_routes": {
+        *("a2a_card", "a2a_compat", "a2a_streams", "a2a_v03", "digest", "event_stream", "push", "tasks"),
+    },
     "grpc_door": {"a2a_compat"},
     "recording": {"controller", "turns"},
     "output_log": set(),
