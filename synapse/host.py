@@ -381,6 +381,7 @@ def main() -> None:
     for fd in fds:
         os.set_inheritable(fd, False)
     uvloop.run(_main(fds))
+    os._exit(0)  # all is written and closed; taking the interpreter apart would take as long as its start
 
 
 if __name__ == "__main__":

@@ -28,7 +28,6 @@ POLL_AT_LEAST = 1.0  # seconds between two looks at the transcript during a turn
 ECHO = 0.5  # seconds after a key in which output is its echo
 TURN_SETTLE_UNFINISHED = 2.0  # the same for one whose channel expects more: the human has refused a tool
 TURN_SETTLE_UNSEEN = 1.0  # the same for one that was never seen to be busy: it may not have begun
-TURN_SETTLE_UNTOLD = 10.0  # the same where the CLI will tell, once it has written its first line
 STOPPED_SETTLE = 0.3  # seconds that an interrupted turn waits for the screen to show what was said
 TURN_SETTLE = 0.15  # seconds of READY before a turn that nobody has ended is over: its transcript lags
 
@@ -279,17 +278,22 @@ class Observer:
             return  # only Enter was seen: it has not even been echoed
         was_busy = turn.busy or self._ready_since > turn.started_at
         settled_at = max(self._ready_since, self._last_output, turn.started_at)
-        unseen = TURN_SETTLE_UNSEEN if self._channel.name in ("none", "events") else TURN_SETTLE_UNTOLD
-        settle = TURN_SETTLE if was_busy else unseen
+        settle = TURN_SETTLE if was_busy else TURN_SETTLE_UNSEEN
         if self._channels:
             self._take(self._channel.poll(), now)
             settle = TURN_SETTLE_UNFINISHED if self._channel.unfinished() else settle
         if now - settled_at < settle or self.turns.current is not turn or self._stopped is not None:
             return
-        if turn.prompt is None and not was_busy and (self._title_rules or self._osc_rules) and self._channels:
-            self.turns.forget()  # its title would have told: a command of its own, or a prompt that it queues
+        if not was_busy and self._would_tell(turn):
+            self.turns.forget()  # a command of its own, or a prompt that it queues
         else:
             self.turns.settle(*self._outcome(turn), now)
+
+    def _would_tell(self, turn: Turn) -> bool:
+        """Whether a title or a channel tells of every turn of this CLI."""
+        if not self._channels or not (self._title_rules or self._osc_rules):
+            return False
+        return turn.prompt is None or self._channel.name not in ("none", "events")
 
     def _outcome(self, turn: Turn) -> tuple[str, dict[str, Any] | None]:
         """How a turn has ended of whose end nobody has told, as the screen shows it."""

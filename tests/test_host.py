@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from synapse import paths
+from synapse.config import load_settings
 from synapse.profiles import pack_profile
 from synapse.relay import wire
 from tests.conftest import Home, wait
@@ -65,6 +66,11 @@ class Relay:
                 "cols": 80,
                 "rows": 24,
                 "console": None,
+                "keys": 0,
+                "written": 0,
+                "injected": [],
+                "settings": load_settings().values,
+                "token": None,
             },
         )
 
