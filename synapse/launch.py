@@ -15,10 +15,11 @@ from collections.abc import Callable, Iterable, Sequence
 
 from synapse import paths
 from synapse.addresses import Address, safe_address
+from synapse.agent_context import build_instructions
 from synapse.agents.flags import channel_arguments
 from synapse.config import Settings, load_settings
 from synapse.errors import SynapseError, UsageError
-from synapse.profiles import Profile, pack_profile
+from synapse.profiles import Profile, instruction_arguments, pack_profile
 from synapse.registry import AgentRegistry, Entry, current_dir
 from synapse.relay.console import Console
 from synapse.relay.pty import Pty, make_winsize, split_winsize
@@ -42,9 +43,12 @@ _TERMINAL_VARIABLES = (
 class Claim:
     """A name, a port and the sockets, ours from here on."""
 
-    def __init__(self, registry: AgentRegistry, entry: Entry, sockets: list[_socket.socket]) -> None:
+    def __init__(
+        self, registry: AgentRegistry, entry: Entry, others: list[Entry], sockets: list[_socket.socket]
+    ) -> None:
         self.registry = registry
         self.entry = entry
+        self.others = others
         self.agent_id = str(entry["agent_id"])
         self.name = str(entry["name"])
         self.tcp, self.control, self.events, self.attach = sockets
@@ -82,7 +86,7 @@ def claim(
             endpoint=address.endpoint(number),
             socket=control.getsockname(),
         )
-    return Claim(registry, entry, [tcp, control, events, attach])
+    return Claim(registry, entry, list(live.values()), [tcp, control, events, attach])
 
 
 def _candidate_ports(profile: Profile, settings: Settings, name: str, port: int | None) -> Iterable[int]:
@@ -217,7 +221,8 @@ def run_agent(
     log = Logger(paths.log_file(agent.name))
     try:
         started_at = time.time()
-        pty = _spawn(profile, command, [*profile.args, *args], agent, console)
+        own = _instructions(profile, settings, agent, args)
+        pty = _spawn(profile, command, own, [*profile.args, *args], agent, console)
         log(f"started {agent.name}: {json.dumps(list(args))} as {pty.pid}, port {agent.entry['port']}")
         relay, link = _make_relay(profile, agent, pty, console, settings, token, started_at, report, log)
         try:
@@ -241,11 +246,26 @@ def run_agent(
     return status
 
 
+def _instructions(profile: Profile, settings: Settings, agent: Claim, args: Sequence[str]) -> list[str]:
+    """The arguments that tell the agent about the others, unless the user has given that one himself."""
+    argument = profile.instructions.argument
+    if not settings.initial_instructions or not argument:
+        return []
+    if any(word == argument or word.startswith(f"{argument}=") for word in args):
+        return []
+    return instruction_arguments(profile, build_instructions(agent.entry, agent.others))
+
+
 def _spawn(
-    profile: Profile, command: list[str], args: list[str], agent: Claim, console: Console | None
+    profile: Profile,
+    command: list[str],
+    own: list[str],
+    args: list[str],
+    agent: Claim,
+    console: Console | None,
 ) -> Pty:
     env = _environment(profile, agent.entry)
-    argv = [*command, *channel_arguments(profile.channel, args, env), *args]
+    argv = [*command, *channel_arguments(profile.channel, args, env), *own, *args]
     try:
         if console is not None:
             return Pty.spawn(argv, env, console.winsize(), console.saved)

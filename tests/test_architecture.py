@@ -27,7 +27,11 @@ ROOMS: dict[str, set[str]] = {
     "config": {"errors", "keys", "paths", "record", "schema", "yamlfile"},
     "registry": {"digest", "errors", "paths"},
     "relay": {"modes", "processes"},
-    "launch": {"addresses", "agents.flags", "config", "errors", "paths", "profiles", "registry", "relay"},
+    "agent_context": set(),
+    "launch": {
+        *("addresses", "agent_context", "agents.flags", "config", "errors", "paths", "profiles", "registry"),
+        "relay",
+    },
     "terminal": {"modes"},
     "idle_detector": set(),
     "menus": set(),
@@ -90,17 +94,8 @@ ROOMS: dict[str, set[str]] = {
         *("keys", "push", "recording", "tasks", "urls"),
     },
     "host": {
-        *(
-            "a2a_card",
-            "agents",
-            "controller",
-            "delivery",
-            "doors",
-            "output_log",
-            "paths",
-            "processes",
-            "profiles",
-        ),
+        *("a2a_card", "agent_context", "agents", "controller", "delivery", "doors", "output_log", "paths"),
+        *("processes", "profiles", "task"),
         *("config", "task_store", "tasks"),
         *("registry", "relay.console", "relay.wire", "server", "terminal"),
     },
@@ -114,7 +109,7 @@ ROOMS: dict[str, set[str]] = {
 STDLIB_ROOMS = {
     *("cells", "digest", "errors", "record", "paths", "modes", "keys", "processes", "schema", "yamlfile"),
     *("profiles", "config", "registry", "relay", "launch", "control", "dummy_agent"),
-    *("addresses", "tokens"),
+    *("addresses", "agent_context", "tokens"),
 }
 
 

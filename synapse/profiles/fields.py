@@ -137,7 +137,7 @@ DEFAULTS: dict[str, Any] = {
     "interrupt_keys": ["C-c"],
     "idle_detection": {"strategy": None, "pattern": None, "pattern_use": "always", "timeout": 2.0},
     "input_detection": {"enabled": True, "additional_patterns": []},
-    "instructions": {"method": "typed", "argument": None},
+    "instructions": {"method": "off", "argument": None},
     "channel": "none",
     "signals": {"title": [], "osc": [], "screen": []},
     "response_end": None,
