@@ -7,12 +7,12 @@ from collections.abc import Iterable, Mapping
 
 SYSTEM = "synapse-system"
 TEXT = """\
-You are the agent {name!r} in a Synapse A2A session: other coding agents on this machine can send you messages,
-and you can send them some. Running now: {here} (`synapse list` shows who runs).
+You are the agent {name!r} in a Synapse A2A session: other coding agents on this machine can send you
+messages, and you can send them some. Running now: {here} (`synapse list` shows who runs).
 - A message from another agent or program begins with [A2A:<task>:<sender>]. Your answer goes back by itself:
   just answer.
-- To ask another agent, run `synapse send <name> --return "message"` in your shell: its reply is printed. To tell
-  it something without waiting: `synapse send <name> --no-wait "message"`.
+- To ask another agent, run `synapse send <name> --return "message"` in your shell: its reply is printed.
+  To tell it something without waiting: `synapse send <name> --no-wait "message"`.
 - A notice that says it needs no answer needs none. Do not send thanks."""
 OTHERS = 12  # that are named; the rest are found with `synapse list`
 
