@@ -53,6 +53,7 @@ ROOMS: dict[str, set[str]] = {
     "task_rows": {"database", "task"},
     "task_store": {"database", "event_emitter", "task", "task_rows"},
     "tasks": {"event_emitter", "task", "task_store"},
+    "task_shelf": {"errors", "paths", "task", "task_rows"},
     "composer": {"profiles"},
     "answers": {"composer", "input_detector", "keys", "task"},
     "task_files": {"paths", "task"},
@@ -91,7 +92,7 @@ ROOMS: dict[str, set[str]] = {
     "controller": {"agents", "observer", "profiles", "relay.typed", "relay.wire", "status", "terminal"},
     "server": {
         *("a2a_card", "a2a_convert", "a2a_routes", "callbacks", "controller", "dialect", "docs_page"),
-        *("keys", "push", "recording", "tasks", "urls"),
+        *("keys", "push", "recording", "registry", "tasks", "urls"),
     },
     "host": {
         *("a2a_card", "agent_context", "agents", "controller", "delivery", "doors", "output_log", "paths"),
@@ -101,7 +102,7 @@ ROOMS: dict[str, set[str]] = {
     },
     "cli": {
         *("cells", "config", "control", "errors", "launch", "paths", "profiles", "registry"),
-        *("relay.console", "schema", "terminal", "tokens"),
+        *("relay.console", "schema", "task", "task_shelf", "terminal", "tokens"),
     },
     "testing": {"relay.pty", "terminal"},
     "dummy_agent": {"cells"},
