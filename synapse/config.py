@@ -7,11 +7,10 @@ from __future__ import annotations
 
 import os
 
-from synapse import keys, paths, yamlfile
+from synapse import keys, paths, schema, yamlfile
 from synapse.errors import ConfigError
 from synapse.record import Record
 from synapse.schema import (
-    NAME,
     Boolean,
     Choice,
     Integer,
@@ -21,6 +20,7 @@ from synapse.schema import (
     Regex,
     Section,
     Text,
+    is_name,
     validate,
 )
 
@@ -59,7 +59,7 @@ KEYS = Section(
         "log_level": Choice("debug", "info", "warning", "error"),
         "agents": MappingOf(
             Section({"port": Integer(1, 65535), "auto_start": Boolean(), "profile": Text(empty=False)}),
-            NAME,
+            is_name,
             "a name of letters, digits, _ and -",
             null=True,
         ),
@@ -135,10 +135,9 @@ def variable(key: str) -> str:
 
 def _read_file(path: str, values: dict[str, Any], origins: dict[str, str]) -> dict[str, AgentSettings]:
     try:
-        data = yamlfile.load(path, ConfigError)
+        read = yamlfile.load(path, ConfigError, _check, (__file__, schema.__file__))
     except FileNotFoundError:
         return {}
-    read = validate(KEYS, data, path, ConfigError)
     agents = read.pop("agents", None) or {}
     for key, value in read.items():
         found = (
@@ -151,6 +150,10 @@ def _read_file(path: str, values: dict[str, Any], origins: dict[str, str]) -> di
                 values[dotted] = item
                 origins[dotted] = path
     return _agents(agents, path, values, origins)
+
+
+def _check(data: object, path: str) -> dict[str, Any]:
+    return validate(KEYS, data, path, ConfigError)
 
 
 def _agents(
