@@ -325,7 +325,8 @@ class Section(Kind):
             kind = self.fields.get(key)
             if kind is None:
                 hint = nearest(key, self.fields) or f" (allowed: {', '.join(self.fields)})"
-                problems.append(f"{prefix}{key} is not a known field{hint}")
+                named = key if key.isprintable() else repr(key)
+                problems.append(f"{prefix}{named} is not a known field{hint}")
             else:
                 result[key] = None if item is None else kind.check(item, prefix + key, problems)
         for key in self.required:
