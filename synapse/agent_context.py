@@ -3,7 +3,11 @@
 Standard library, light to import: the relay gives it on the command line where the CLI has a way.
 """
 
-from collections.abc import Iterable, Mapping
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
 
 SYSTEM = "synapse-system"
 TEXT = """\

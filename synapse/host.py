@@ -42,7 +42,7 @@ logger = logging.getLogger(__name__)
 LOOK_SOON = 0.02  # seconds after output, a key or an event
 LAST_SECONDS = 5  # seconds at the most that the host outlives its relay
 LOOK_EVERY = 1.0  # seconds between two looks at the contents for the output log
-LOOKS_BETWEEN = 20  # at the most, for a burst: some 50,000 lines, which is what the log's file holds
+LOOKS_IN_BURST = 20  # beyond these, until it is quiet again: some 50,000 lines, which is what the log holds
 
 
 INTERNAL = {"code": "INTERNAL", "message": "Synapse failed while it delivered the task: see its log"}
@@ -93,7 +93,7 @@ class Host:
         self._console: dict[str, object] | None = None
         self._status_timer: asyncio.TimerHandle | None = None
         self._look_timer: asyncio.TimerHandle | None = None
-        self._looks_left = LOOKS_BETWEEN
+        self._looks_left = LOOKS_IN_BURST
         self._controller: TerminalController | None = None
         self._entry: Entry = {}
         self._settings: Settings
@@ -320,10 +320,11 @@ class Host:
 
     def _look_in_time(self) -> None:
         self._look_timer = None
-        self._looks_left = LOOKS_BETWEEN
         started = time.perf_counter()
         if self._look():
             self._look_later(max(LOOK_EVERY, 50 * (time.perf_counter() - started)))
+        else:
+            self._looks_left = LOOKS_IN_BURST
 
     def _look(self) -> bool:
         """Whether another look is worth it."""

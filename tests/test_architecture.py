@@ -20,17 +20,18 @@ ROOMS: dict[str, set[str]] = {
     "modes": set(),
     "keys": set(),
     "cells": set(),
+    "jsontext": set(),
     "processes": set(),
     "schema": {"errors", "keys"},
-    "yamlfile": {"errors", "paths"},
+    "yamlfile": {"digest", "errors", "jsontext", "paths"},
     "profiles": {"errors", "keys", "paths", "record", "schema", "yamlfile"},
     "config": {"errors", "keys", "paths", "record", "schema", "yamlfile"},
-    "registry": {"digest", "errors", "paths"},
-    "relay": {"modes", "processes"},
+    "registry": {"digest", "errors", "jsontext", "paths"},
+    "relay": {"jsontext", "modes", "processes"},
     "agent_context": set(),
     "launch": {
-        *("addresses", "agent_context", "agents.flags", "config", "errors", "paths", "profiles", "registry"),
-        "relay",
+        *("addresses", "agent_context", "agents.flags", "config", "errors", "jsontext", "paths", "profiles"),
+        *("registry", "relay"),
     },
     "terminal": {"modes"},
     "idle_detector": set(),
@@ -41,7 +42,7 @@ ROOMS: dict[str, set[str]] = {
     "fences": set(),
     "output_parser": {"fences"},
     "status": {"registry"},
-    "agents": {"processes", "registry", "status"},
+    "agents": {"jsontext", "processes", "registry", "status"},
     "turns": {"agents", "registry"},
     "observer": {
         *("agents", "error_detector", "idle_detector", "input_detector", "profiles", "registry"),
@@ -108,8 +109,8 @@ ROOMS: dict[str, set[str]] = {
     "dummy_agent": {"cells"},
 }
 STDLIB_ROOMS = {
-    *("cells", "digest", "errors", "record", "paths", "modes", "keys", "processes", "schema", "yamlfile"),
-    *("profiles", "config", "registry", "relay", "launch", "control", "dummy_agent"),
+    *("cells", "digest", "errors", "jsontext", "record", "paths", "modes", "keys", "processes", "schema"),
+    *("yamlfile", "profiles", "config", "registry", "relay", "launch", "control", "dummy_agent"),
     *("addresses", "agent_context", "tokens"),
 }
 
@@ -169,8 +170,22 @@ def test_modules_stay_small() -> None:
     assert long == {}
 
 
-def test_the_relay_imports_nothing_heavy() -> None:
-    heavy = ("asyncio", "dataclasses", "inspect", "logging", "pathlib", "subprocess", "typing", "argparse")
-    probe = f"import sys, synapse.launch; print([m for m in {heavy} if m in sys.modules])"
+@pytest.mark.parametrize(("module", "more"), [("launch", ("collections",)), ("relay.loop", ())])
+def test_what_the_human_waits_for_imports_nothing_heavy(module: str, more: tuple[str, ...]) -> None:
+    heavy = (
+        *(
+            "argparse",
+            "asyncio",
+            "contextlib",
+            "dataclasses",
+            "enum",
+            "functools",
+            "inspect",
+            "json",
+            "logging",
+        ),
+        *("pathlib", "re", "shlex", "signal", "socket", "subprocess", "typing", *more),
+    )
+    probe = f"import sys, synapse.{module}; print([m for m in {heavy} if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", probe], capture_output=True, text=True)
     assert done.stdout.strip() == "[]", done.stdout + done.stderr
