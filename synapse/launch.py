@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
 FIRST_COMMON_PORT = 8200  # for a profile without a range, and for every range that is full
 LAST_PORT = 65535
+HOST = "synapse.host"  # the module that the host process runs
 
 # What says which terminal we were started in; in the background the terminal is ours.
 _TERMINAL_VARIABLES = (
@@ -312,7 +313,7 @@ def _make_relay(
             report({"ready": agent.entry})
 
     inherited = [sock.fileno() for sock in (agent.tcp, agent.control, agent.events)]
-    command = [*paths.our_python(), "-m", "synapse.host"]
+    command = [*paths.our_python(), "-m", HOST]
     link = HostLink(command, inherited, hello, log, log.path)
     relay = Relay(pty, link, agent.attach, console, settings.detach_keys, on_ready, log)
     return relay, link
