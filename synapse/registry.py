@@ -10,7 +10,7 @@ import json
 import os
 import re
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 from synapse import paths
@@ -152,6 +152,14 @@ class AgentRegistry:
             except (OSError, SynapseError):
                 pass  # a directory that can only be read still lists right
         return live
+
+    def is_agent(self, sender: Mapping[str, object]) -> bool:
+        """Whether it calls itself what a running agent is called."""
+        said = {str(sender[key]).casefold() for key in ("id", "name") if sender.get(key)}
+        return any(
+            said & {agent_id, *(str(entry[key]).casefold() for key in ("name", "agent_type"))}
+            for agent_id, entry in self.list_agents().items()
+        )
 
     def list_agents_unlocked(self) -> dict[str, Entry]:
         """The same for whoever holds `mutex` already."""

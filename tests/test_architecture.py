@@ -52,9 +52,13 @@ ROOMS: dict[str, set[str]] = {
     "composer": {"profiles"},
     "answers": {"composer", "input_detector", "keys", "task"},
     "task_files": {"paths", "task"},
+    "typist": {"controller", "keys", "profiles", "registry"},
+    "questions": {
+        *("answers", "controller", "input_detector", "registry", "relay.injector", "task", "tasks", "typist"),
+    },
     "delivery": {
-        *("answers", "composer", "controller", "error_detector", "input_detector", "keys", "output_parser"),
-        *("profiles", "registry", "relay.injector", "task", "task_files", "tasks", "turns"),
+        *("composer", "controller", "error_detector", "output_parser", "profiles", "questions"),
+        *("registry", "relay.injector", "task", "task_files", "tasks", "turns", "typist"),
     },
     "refusals": {"task"},
     "callbacks": {"task", "tasks"},
@@ -101,7 +105,7 @@ ROOMS: dict[str, set[str]] = {
             "processes",
             "profiles",
         ),
-        *("config", "task_store", "tasks"),
+        *("config", "task_files", "task_store", "tasks"),
         *("registry", "relay.console", "relay.wire", "server", "terminal"),
     },
     "cli": {
