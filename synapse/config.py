@@ -60,7 +60,15 @@ KEYS = Section(
         "log_level": Choice("debug", "info", "warning", "error"),
         "allowed_hosts": Words(),
         "limits": Section(
-            {"body": Integer(1024, 1 << 30), "rate": Number(0, 1_000_000), "connections": Integer(4, 10_000)}
+            {
+                "body": Integer(1024, 1 << 30),
+                "rate": Number(0, 1_000_000),
+                "connections": Integer(4, 10_000),
+                "queue": Integer(1, 100_000),
+                "message": Integer(1024, 1 << 30),
+                "history": Integer(10, 10_000_000),
+                "events": Integer(10, 1_000_000),
+            }
         ),
         "push": Section({"allow_private": Boolean()}),
         "agents": MappingOf(
@@ -87,6 +95,10 @@ DEFAULTS: dict[str, Any] = {
     "limits.body": 2 * 1024 * 1024,
     "limits.rate": 200,
     "limits.connections": 256,
+    "limits.queue": 100,
+    "limits.message": 1_000_000,
+    "limits.history": 10_000,
+    "limits.events": 10_000,
     "push.allow_private": False,
 }
 
@@ -100,10 +112,14 @@ class InputRouting(Record):
 
 
 class Limits(Record):
-    __slots__ = ("body", "connections", "rate")
+    __slots__ = ("body", "connections", "events", "history", "message", "queue", "rate")
     body: int
     rate: float
     connections: int
+    queue: int
+    message: int
+    history: int
+    events: int
 
 
 class Push(Record):

@@ -21,6 +21,7 @@ from synapse.agent_context import SYSTEM, build_instructions
 from synapse.agents import open_channel
 from synapse.agents.base import Surroundings
 from synapse.agents.events import EventReceiver
+from synapse.config import Limits as LimitSettings
 from synapse.config import Settings, unpack_settings
 from synapse.controller import TerminalController
 from synapse.delivery import Delivery
@@ -30,8 +31,9 @@ from synapse.registry import AgentRegistry, Entry
 from synapse.relay import wire
 from synapse.relay.console import restore_terminal
 from synapse.task import TaskError, text_message
+from synapse.task_files import drop_files
 from synapse.task_store import TaskStore
-from synapse.tasks import TaskEngine
+from synapse.tasks import Limits, TaskEngine
 from synapse.terminal.screen import undo_modes
 
 if TYPE_CHECKING:
@@ -169,7 +171,9 @@ class Host:
     async def _deliver(self) -> None:
         """Carry tasks; a fault in one of them must not end the others."""
         assert self._controller is not None and self._engine is not None
-        delivery = Delivery(self._controller, self._engine, self._folder, self._typed)
+        delivery = Delivery(
+            self._controller, self._engine, self._folder, self._typed, self._registry.is_agent
+        )
         self._instruct()
         while True:
             try:
@@ -178,6 +182,7 @@ class Host:
                 logger.exception("a delivery failed")
                 if self._engine.running is not None:
                     self._engine.fail(self._engine.running, INTERNAL)
+                await asyncio.sleep(1.0)  # a fault that stays must not take all of the host's time
 
     def _instruct(self) -> None:
         """Where the CLI has no better way, the first thing typed is who else is here; once a run."""
@@ -270,7 +275,7 @@ class Host:
         self._folder = paths.private_dir(paths.agent_dir(str(entry["agent_id"])))
         self._typed = frozenset(hello["injected"])
         self._run = f"{child}-{hello['started_at']}"
-        self._engine = _open_engine(os.path.join(self._folder, "tasks.db"), self._run)
+        self._engine = _open_engine(self._folder, self._run, self._settings.limits)
         screen = self._controller.screen
         logger.info("host %s of %s is here (%s)", hello["generation"], entry["name"], screen.name)
         self._met.set()
@@ -372,12 +377,16 @@ class Host:
         self._registry.list_agents()  # clears away what the dead left behind
 
 
-def _open_engine(path: str, run: str) -> TaskEngine:
+def _open_engine(folder: str, run: str, limits: LimitSettings) -> TaskEngine:
+    path = os.path.join(folder, "tasks.db")
+    allowed = Limits(limits.queue, limits.message, limits.events)
     try:
-        return TaskEngine(TaskStore(path, run))
+        store = TaskStore(path, run, limits.history)
     except (sqlite3.Error, OSError) as error:
         logger.error("no tasks are taken: %s cannot be opened (%s)", path, error)
-        return TaskEngine(TaskStore(run=run), refusing=f"{path} cannot be opened ({error})")
+        return TaskEngine(TaskStore(run=run), allowed, refusing=f"{path} cannot be opened ({error})")
+    store.on_dropped = lambda dropped: drop_files(folder, dropped)
+    return TaskEngine(store, allowed)
 
 
 def _log_to(path: str) -> None:

@@ -75,7 +75,8 @@ class Task:
     updated_at: float = 0.0
     artifacts: list[Json] = field(default_factory=list)
     history: list[Json] = field(default_factory=list)  # the messages after the first, of both sides
-    pending: list[Json] = field(default_factory=list)  # messages that the agent has not been given
+    pending: list[Json] = field(default_factory=list)  # messages that the agent has not been given; with the
+    # `sender` where that is not the task's
     prompt: Json | None = None
     error: Json | None = None
     note: str = ""  # what a human should know of its state: why it waits, why it was canceled
@@ -94,11 +95,6 @@ class Task:
     def short_id(self) -> str:
         """What the agent is told: enough to tell the tasks of one agent apart."""
         return self.id[:8]
-
-    @property
-    def sender_id(self) -> str:
-        sender = self.sender or {}
-        return str(sender.get("name") or sender.get("id") or "user")
 
     @property
     def reply(self) -> str:
@@ -188,6 +184,11 @@ def message_text(message: Json) -> str:
             where = part.get("path") or part.get("uri") or "no content"
             pieces.append(f"File {part.get('name') or 'attached'}: {where}")
     return "\n\n".join(pieces)
+
+
+def sender_id(sender: Json | None) -> str:
+    """What the agent is told of who sent a message."""
+    return str((sender or {}).get("name") or (sender or {}).get("id") or "user")
 
 
 def measured(value: Any) -> int:

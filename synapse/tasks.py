@@ -11,7 +11,7 @@ from collections.abc import AsyncGenerator, Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from synapse.event_emitter import KEEPALIVE, EventEmitterRegistry, Lagged, SSEEvent
+from synapse.event_emitter import KEEP, KEEPALIVE, EventEmitterRegistry, Lagged, SSEEvent
 from synapse.task import (
     CANCELED,
     COMPLETED,
@@ -45,7 +45,7 @@ PART_TYPES = ("text", "data", "file")
 class Limits:
     queue: int = 100  # tasks that wait
     message: int = 1_000_000  # bytes of text
-    history: int = 10_000  # ended tasks that are kept
+    events: int = KEEP  # that wait for a slow listener
 
 
 class Courier(Protocol):
@@ -63,7 +63,7 @@ class TaskEngine:
         self.store = store
         self.refusing = refusing  # why no task can be taken
         self.limits = limits
-        self.emitters = EventEmitterRegistry()
+        self.emitters = EventEmitterRegistry(limits.events)
         self.courier: Courier | None = None
         self.running: Task | None = None  # the one that the agent is working on
         self._waiting: list[Task] = []
@@ -94,7 +94,9 @@ class TaskEngine:
         if priority not in PRIORITIES:
             raise BadMessage(f"priority is {priority}: it goes from 1 to 5, and 5 interrupts.")
         if len(self._waiting) >= self.limits.queue:
-            raise QueueFull(f"{len(self._waiting)} tasks wait already: send again when some are done.")
+            raise QueueFull(
+                f"{len(self._waiting)} tasks wait already: send again when some are done (limits.queue)."
+            )
         task = self.store.create(
             message,
             context_id=context_id,
@@ -123,8 +125,10 @@ class TaskEngine:
         if task.state == INPUT_REQUIRED and (task.prompt or {}).get("type") == "password":
             raise WrongState(f"task {task.id} asked for a secret, and no longer does: cancel it.")
         if len(task.pending) >= self.limits.queue:
-            raise QueueFull(f"{len(task.pending)} messages to task {task.id} wait already: send it later.")
-        task.pending.append(message)
+            raise QueueFull(
+                f"{len(task.pending)} messages to task {task.id} wait already: send it later (limits.queue)."
+            )
+        task.pending.append({**message, "sender": sender} if sender else message)
         task.history.append(message)
         if task.state == INPUT_REQUIRED:
             self.store.update_status(task.id, WORKING)
@@ -352,7 +356,9 @@ class TaskEngine:
     def _check_size(self, size: int) -> None:
         if size > self.limits.message:
             limit = self.limits.message
-            raise TooLarge(f"the message has {size} bytes, more than the {limit} that are taken.")
+            raise TooLarge(
+                f"the message has {size} bytes, more than the {limit} that are taken (limits.message)."
+            )
 
     def _tell(self, task: Task, event: SSEEvent) -> None:
         emitter = self.emitters.get(task.id)

@@ -58,9 +58,13 @@ ROOMS: dict[str, set[str]] = {
     "composer": {"profiles"},
     "answers": {"composer", "input_detector", "keys", "task"},
     "task_files": {"paths", "task"},
+    "typist": {"controller", "keys", "profiles", "registry"},
+    "questions": {
+        *("answers", "controller", "input_detector", "registry", "relay.injector", "task", "tasks", "typist"),
+    },
     "delivery": {
-        *("answers", "composer", "controller", "error_detector", "input_detector", "keys", "output_parser"),
-        *("profiles", "registry", "relay.injector", "task", "task_files", "tasks", "turns"),
+        *("composer", "controller", "error_detector", "output_parser", "profiles", "questions"),
+        *("registry", "relay.injector", "task", "task_files", "tasks", "turns", "typist"),
     },
     "refusals": {"task"},
     "callbacks": {"task", "tasks"},
@@ -98,7 +102,7 @@ ROOMS: dict[str, set[str]] = {
     "host": {
         *("a2a_card", "agent_context", "agents", "controller", "delivery", "doors", "output_log", "paths"),
         *("processes", "profiles", "task"),
-        *("config", "task_store", "tasks"),
+        *("config", "task_files", "task_store", "tasks"),
         *("registry", "relay.console", "relay.wire", "server", "terminal"),
     },
     "cli": {
