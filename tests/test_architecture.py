@@ -80,7 +80,7 @@ ROOMS: dict[str, set[str]] = {
     "a2a_routes": {
         *("a2a_card", "a2a_compat", "a2a_streams", "a2a_v03", "digest", "event_stream", "push", "tasks"),
     },
-    "grpc_door": {"a2a_compat"},
+    "grpc_door": {"a2a_card", "a2a_compat", "push", "tasks"},
     "recording": {"controller", "turns"},
     "output_log": set(),
     "tokens": {"errors"},
@@ -93,6 +93,7 @@ ROOMS: dict[str, set[str]] = {
         *("a2a_card", "a2a_convert", "a2a_routes", "callbacks", "controller", "dialect", "docs_page"),
         *("keys", "push", "recording", "tasks", "urls"),
     },
+    "relay_wire": set(),
     "host": {
         *(
             "a2a_card",
@@ -100,13 +101,14 @@ ROOMS: dict[str, set[str]] = {
             "controller",
             "delivery",
             "doors",
+            "grpc_door",
             "output_log",
             "paths",
             "processes",
             "profiles",
         ),
         *("config", "task_files", "task_store", "tasks"),
-        *("registry", "relay.console", "relay.wire", "server", "terminal"),
+        *("registry", "relay.console", "relay.wire", "relay_wire", "server", "terminal"),
     },
     "cli": {
         *("cells", "config", "control", "errors", "launch", "paths", "profiles", "registry"),
