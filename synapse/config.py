@@ -71,6 +71,7 @@ KEYS = Section(
             }
         ),
         "push": Section({"allow_private": Boolean()}),
+        "grpc_port": Integer(0, 65535),
         "agents": MappingOf(
             Section({"port": Integer(1, 65535), "auto_start": Boolean(), "profile": Text(empty=False)}),
             is_name,
@@ -100,6 +101,7 @@ DEFAULTS: dict[str, Any] = {
     "limits.history": 10_000,
     "limits.events": 10_000,
     "push.allow_private": False,
+    "grpc_port": 0,
 }
 
 
@@ -138,9 +140,9 @@ class Settings(Record):
     """Each setting by its name; `values` has them as they are written, by dotted key, as has `origins`."""
 
     __slots__ = (
-        "agents", "allowed_hosts", "default_response_mode", "detach_keys", "initial_instructions",
-        "input_routing", "limits", "log_level", "origins", "push", "response_timeout", "shell_prompt",
-        "values",
+        "agents", "allowed_hosts", "default_response_mode", "detach_keys", "grpc_port",
+        "initial_instructions", "input_routing", "limits", "log_level", "origins", "push",
+        "response_timeout", "shell_prompt", "values",
     )  # fmt: skip
     input_routing: InputRouting
     default_response_mode: str
@@ -152,6 +154,7 @@ class Settings(Record):
     allowed_hosts: list[str]
     limits: Limits
     push: Push
+    grpc_port: int  # 0: none
     agents: dict[str, AgentSettings]
     values: dict[str, Any]
     origins: dict[str, str]

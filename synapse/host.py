@@ -11,8 +11,8 @@ import socket
 import sqlite3
 import sys
 import time
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, cast
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 import uvloop
 
@@ -30,6 +30,7 @@ from synapse.profiles import unpack_profile
 from synapse.registry import AgentRegistry, Entry
 from synapse.relay import wire
 from synapse.relay.console import restore_terminal
+from synapse.relay_wire import RelayWire
 from synapse.task import TaskError, text_message
 from synapse.task_files import drop_files
 from synapse.task_store import TaskStore
@@ -37,7 +38,10 @@ from synapse.tasks import Limits, TaskEngine
 from synapse.terminal.screen import undo_modes
 
 if TYPE_CHECKING:
-    from synapse.server import Door
+    import grpc
+
+    from synapse.a2a_card import About
+    from synapse.server import Door, Shared
 
 logger = logging.getLogger(__name__)
 
@@ -48,33 +52,6 @@ LOOKS_IN_BURST = 20  # beyond these, until it is quiet again: some 50,000 lines,
 
 
 INTERNAL = {"code": "INTERNAL", "message": "Synapse failed while it delivered the task: see its log"}
-
-
-class _Wire(asyncio.Protocol):
-    """The relay's bytes. Not `add_reader`: libuv gives up on a socket that reports an error, without a word,
-    and one whose peer has died with something unread does report one."""
-
-    def __init__(
-        self,
-        on_open: Callable[[asyncio.WriteTransport], None],
-        on_data: Callable[[bytes], None],
-        on_end: Callable[[], None],
-    ) -> None:
-        self._on_open = on_open
-        self._on_data = on_data
-        self._on_end = on_end
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self._on_open(cast(asyncio.WriteTransport, transport))  # uvloop's own class is no subclass of it
-
-    def data_received(self, data: bytes) -> None:
-        self._on_data(data)
-
-    def eof_received(self) -> None:
-        self._on_end()  # a step before `connection_lost`, which comes alone after an error
-
-    def connection_lost(self, _: Exception | None) -> None:
-        self._on_end()
 
 
 class Host:
@@ -100,6 +77,8 @@ class Host:
         self._entry: Entry = {}
         self._settings: Settings
         self._token: str | None = None
+        self._about: About
+        self._shared: Shared
         self._registry = AgentRegistry()
         self._engine: TaskEngine | None = None
         self._folder = ""
@@ -109,7 +88,7 @@ class Host:
 
     async def run(self) -> None:
         await self._loop.create_unix_connection(
-            lambda: _Wire(self._on_open, self._on_data, self._on_end), sock=self._link
+            lambda: RelayWire(self._on_open, self._on_data, self._on_end), sock=self._link
         )
         await self._met.wait()
         if self._controller is None:
@@ -123,6 +102,7 @@ class Host:
         serving = [asyncio.ensure_future(door.open()) for door in doors]
         for door, serve in zip(doors, serving, strict=True):
             await door.is_open(serve)
+        grpc = await self._open_grpc()
         receiver = await EventReceiver(self._events, self._on_event).serve()  # it closes when let go of
         self._send(wire.pack(wire.READY))
         undo_modes(self._controller.screen)  # 25 ms the first time, which `_restore_terminal` does not have
@@ -132,6 +112,8 @@ class Host:
         receiver.close()
         for door in doors:
             door.close()
+        if grpc is not None:
+            await grpc.stop(0)
         await asyncio.wait(serving, timeout=1.5)
 
     def _relay_is_gone(self) -> bool:
@@ -151,7 +133,7 @@ class Host:
         limits, ip = self._settings.limits, self._tcp.getsockname()[0]
         names = names_for(ip, str(self._entry["endpoint"]), self._settings.allowed_hosts)
         profile, entry = self._controller.profile, self._entry
-        about = About(
+        self._about = about = About(
             agent_id=str(entry["agent_id"]),
             name=str(entry["name"]),
             agent_type=str(entry["agent_type"]),
@@ -160,13 +142,23 @@ class Host:
             title=profile.title,
             description=profile.description,
         )
-        shared = Shared(self._engine, self._settings.push.allow_private)
+        self._shared = shared = Shared(self._engine, self._settings.push.allow_private)
         public = public_app(self._controller, self._engine, about, shared, self._token is not None)
         app = Bodies(public, limits.body)
         return [
             Door(Doors(app, names, self._token, limits.rate), self._tcp, at_most(limits.connections)),
             Door(private_app(self._controller, self._engine, about, shared), self._control),
         ]
+
+    async def _open_grpc(self) -> "grpc.aio.Server | None":
+        if not self._settings.grpc_port or self._token is None or self._engine is None:
+            return None
+        from synapse.grpc_door import serve_grpc
+
+        ip = self._tcp.getsockname()[0]
+        address = f"{f'[{ip}]' if ':' in ip else ip}:{self._settings.grpc_port}"
+        largest = self._settings.limits.body
+        return await serve_grpc(self._engine, self._about, self._shared.push, address, self._token, largest)
 
     async def _deliver(self) -> None:
         """Carry tasks; a fault in one of them must not end the others."""

@@ -215,6 +215,11 @@ def run_agent(
     """Run one agent to its end and return its exit status. Without a console it runs in the background."""
     settings = load_settings()
     address = safe_address(host, token)
+    if settings.grpc_port and token is None:
+        raise UsageError(
+            "grpc_port lets every user of this machine speak to the agent, which needs a token: "
+            "add --token-file FILE or set SYNAPSE_TOKEN, or leave grpc_port out."
+        )
     command = find_command(profile)
     _check_writable()
     agent = claim(profile, settings, name, port, address)

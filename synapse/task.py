@@ -17,6 +17,7 @@ from synapse.event_emitter import END_STATES, timestamp
 SUBMITTED, WORKING, INPUT_REQUIRED = "submitted", "working", "input_required"
 COMPLETED, FAILED, CANCELED, REJECTED = "completed", "failed", "canceled", "rejected"
 STATES = (SUBMITTED, WORKING, INPUT_REQUIRED, COMPLETED, FAILED, CANCELED, REJECTED)
+PART_TYPES = ("text", "data", "file")
 DEPTH = 100  # of lists and objects in one another
 REPLY = "reply"  # the id of the artifact that holds what the agent said
 
@@ -189,6 +190,19 @@ def message_text(message: Json) -> str:
 def sender_id(sender: Json | None) -> str:
     """What the agent is told of who sent a message."""
     return str((sender or {}).get("name") or (sender or {}).get("id") or "user")
+
+
+def check_part(part: object) -> None:
+    """Raises BadMessage for one that is not known here."""
+    kind = part.get("type") if isinstance(part, dict) else part
+    if not isinstance(part, dict) or kind not in PART_TYPES:
+        raise BadMessage(f"a part of type {kind!r} is not known here: use text, data or file.")
+    if kind == "text" and not isinstance(part.get("text"), str):
+        raise BadMessage("a part of type text has no text.")
+    if kind == "data" and "data" not in part:
+        raise BadMessage("a part of type data has no data.")
+    if kind == "file" and not any(isinstance(part.get(key), str) for key in ("bytes", "uri", "path")):
+        raise BadMessage("a part of type file has neither bytes nor a uri.")
 
 
 def measured(value: Any) -> int:

@@ -29,6 +29,7 @@ from synapse.task import (
     TaskNotFound,
     TooLarge,
     WrongState,
+    check_part,
     measured,
     mended,
     message_text,
@@ -38,7 +39,6 @@ from synapse.task_store import TaskStore
 
 PRIORITIES = range(1, 6)
 URGENT = 5
-PART_TYPES = ("text", "data", "file")
 
 
 @dataclass(frozen=True)
@@ -339,7 +339,7 @@ class TaskEngine:
         if not isinstance(parts, list) or not parts:
             raise BadMessage("the message has no parts: send at least one of text.")
         for part in parts:
-            _check_part(part)
+            check_part(part)
         self._check_size(measured(message))
         message = mended(message)
         if not any(
@@ -395,15 +395,3 @@ def _was_typed(task: Task) -> bool:
         if receipt["step"] in ("queued", "refused", "put_back", "replied", "parked"):
             return False
     return False
-
-
-def _check_part(part: object) -> None:
-    kind = part.get("type") if isinstance(part, dict) else part
-    if not isinstance(part, dict) or kind not in PART_TYPES:
-        raise BadMessage(f"a part of type {kind!r} is not known here: use text, data or file.")
-    if kind == "text" and not isinstance(part.get("text"), str):
-        raise BadMessage("a part of type text has no text.")
-    if kind == "data" and "data" not in part:
-        raise BadMessage("a part of type data has no data.")
-    if kind == "file" and not any(isinstance(part.get(key), str) for key in ("bytes", "uri", "path")):
-        raise BadMessage("a part of type file has neither bytes nor a uri.")

@@ -86,7 +86,7 @@ ROOMS: dict[str, set[str]] = {
     "a2a_routes": {
         *("a2a_card", "a2a_compat", "a2a_streams", "a2a_v03", "digest", "event_stream", "push", "tasks"),
     },
-    "grpc_door": {"a2a_compat"},
+    "grpc_door": {"a2a_card", "a2a_compat", "push", "tasks"},
     "recording": {"controller", "turns"},
     "output_log": set(),
     "tokens": {"errors"},
@@ -99,11 +99,12 @@ ROOMS: dict[str, set[str]] = {
         *("a2a_card", "a2a_convert", "a2a_routes", "callbacks", "controller", "dialect", "docs_page"),
         *("keys", "push", "recording", "registry", "tasks", "urls"),
     },
+    "relay_wire": set(),
     "host": {
         *("a2a_card", "agent_context", "agents", "controller", "delivery", "doors", "output_log", "paths"),
-        *("processes", "profiles", "task"),
+        *("grpc_door", "processes", "profiles", "task"),
         *("config", "task_files", "task_store", "tasks"),
-        *("registry", "relay.console", "relay.wire", "server", "terminal"),
+        *("registry", "relay.console", "relay.wire", "relay_wire", "server", "terminal"),
     },
     "cli": {
         *("cells", "config", "control", "errors", "launch", "paths", "profiles", "registry"),

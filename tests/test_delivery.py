@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import sqlite3
@@ -121,6 +122,20 @@ def test_a_question_is_answered_through_its_task(agent: Agent) -> None:
     assert "Shall I?" in asked["prompt"]["prompt"] and asked["prompt"]["type"] == "confirmation"
     agent.http.post(f"/tasks/{task}/input", json={"input": "yes"}).raise_for_status()
     assert agent.until(task)["artifacts"][0]["data"] == "Confirmed."
+
+
+def test_a_reply_is_streamed_in_pieces_and_its_end_told_once(agent: Agent) -> None:
+    told: list[dict[str, Any]] = []
+    with agent.http.stream("POST", "/tasks/sendSubscribe", json={"message": "lines 12 every 0.15"}) as stream:
+        for line in stream.iter_lines():
+            if line.startswith("data: ") and "artifact" in (found := json.loads(line[6:])):
+                told.append(found)
+    texts = [each["artifact"]["parts"][0]["text"] for each in told]
+    whole = "\n".join(f"line {number}" for number in range(1, 13))
+    assert [each["lastChunk"] for each in told].count(True) == 1 and told[-1]["lastChunk"]
+    assert texts[-1] == whole and not told[-1]["append"]
+    assert 2 < len(told) < 30 and all("line" in text for text in texts)
+    assert not any("Working" in text or "esc to" in text for text in texts)
 
 
 def test_who_sent_a_task_may_answer_and_no_agent_may(tui: Agent) -> None:
