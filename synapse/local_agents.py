@@ -207,9 +207,8 @@ class _Follower:
             reader = SSEReader()
             async with aclosing(response.pieces()) as pieces:
                 while True:
-                    async with asyncio.timeout(SILENCE) as silence:
+                    async with asyncio.timeout(SILENCE):
                         piece = await anext(pieces, None)
-                    del silence
                     if piece is None:
                         return
                     self._take(reader, piece)
