@@ -39,7 +39,7 @@ class A2AMessage:
 
 @dataclass
 class A2ATask:
-    """`status` is the specification's word: submitted, working, input_required, completed, failed, canceled."""
+    """`status`: submitted, working, input_required, completed, failed or canceled."""
 
     id: str
     status: str = "submitted"

@@ -63,6 +63,7 @@ KEYS = Section(
             {"body": Integer(1024, 1 << 30), "rate": Number(0, 1_000_000), "connections": Integer(4, 10_000)}
         ),
         "push": Section({"allow_private": Boolean()}),
+        "routing": Section({"max_hops": Integer(0, 1000), "pair_per_minute": Integer(0, 100_000)}),
         "agents": MappingOf(
             Section({"port": Integer(1, 65535), "auto_start": Boolean(), "profile": Text(empty=False)}),
             NAME,
@@ -88,6 +89,8 @@ DEFAULTS: dict[str, Any] = {
     "limits.rate": 200,
     "limits.connections": 256,
     "push.allow_private": False,
+    "routing.max_hops": 8,
+    "routing.pair_per_minute": 20,
 }
 
 
@@ -111,6 +114,12 @@ class Push(Record):
     allow_private: bool
 
 
+class Routing(Record):
+    __slots__ = ("max_hops", "pair_per_minute")
+    max_hops: int
+    pair_per_minute: int
+
+
 class AgentSettings(Record):
     __slots__ = ("auto_start", "port", "profile")
     port: int | None
@@ -123,8 +132,8 @@ class Settings(Record):
 
     __slots__ = (
         "agents", "allowed_hosts", "default_response_mode", "detach_keys", "initial_instructions",
-        "input_routing", "limits", "log_level", "origins", "push", "response_timeout", "shell_prompt",
-        "values",
+        "input_routing", "limits", "log_level", "origins", "push", "response_timeout", "routing",
+        "shell_prompt", "values",
     )  # fmt: skip
     input_routing: InputRouting
     default_response_mode: str
@@ -136,6 +145,7 @@ class Settings(Record):
     allowed_hosts: list[str]
     limits: Limits
     push: Push
+    routing: Routing
     agents: dict[str, AgentSettings]
     values: dict[str, Any]
     origins: dict[str, str]
@@ -159,6 +169,7 @@ def unpack_settings(values: dict[str, Any], origins: dict[str, str] | None = Non
         input_routing=InputRouting(**_under("input_routing", values)),
         limits=Limits(**_under("limits", values)),
         push=Push(**_under("push", values)),
+        routing=Routing(**_under("routing", values)),
         agents=_agents(values),
         values=values,
         origins=origins or {},

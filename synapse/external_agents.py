@@ -1,4 +1,4 @@
-"""Agents elsewhere, remembered under an alias: `~/.a2a/external/<alias>.json`, and its token in a file beside it."""
+"""Agents elsewhere, by alias: `~/.a2a/external/<alias>.json`, and a token in a file beside it."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class ExternalAgentRegistry:
         self.registry_dir = os.fspath(registry_dir) if registry_dir is not None else paths.external_dir()
 
     def add(self, agent: ExternalAgent, token: str | None = None) -> bool:
-        """Remember it, in place of one of the same alias; whether there was none. No token takes none away."""
+        """Remember it, in place of one of the same alias; whether there was none. None takes no token away."""
         check_alias(agent.alias)
         new = self.get(agent.alias) is None
         if token is not None:

@@ -87,7 +87,8 @@ def _choose(offered: list[_Interface], where: str) -> _Interface:
     if offered:
         names = ", ".join(sorted({f"{item.binding} {item.protocol}" for item in offered}))
         raise CardRefused(
-            f"the card at {where} offers {names[:200]}: JSONRPC and HTTP+JSON of A2A 1.0 and 0.3 are spoken here."
+            f"the card at {where} offers {names[:200]}: "
+            "JSONRPC and HTTP+JSON of A2A 1.0 and 0.3 are spoken here."
         )
     raise CardRefused(f"the card at {where} does not say where the agent is: it has no url.")
 
@@ -136,14 +137,16 @@ def _text(card: Mapping[str, Any], key: str, where: str) -> str:
 def _typed(card: Mapping[str, Any], key: str, kind: type, where: str) -> Any:
     value = card.get(key)
     if value is not None and not isinstance(value, kind):
-        word = {dict: "an object", list: "a list", str: "text"}[kind]
+        word = "an object" if kind is dict else "a list" if kind is list else "text"
         raise CardRefused(f"in the card at {where}, {key} is not {word}.")
     return value
 
 
 def _skill(skill: Mapping[str, Any]) -> dict[str, Any]:
     found: dict[str, Any] = {
-        key: _clean(value) for key in ("id", "name", "description") if isinstance(value := skill.get(key), str)
+        key: _clean(value)
+        for key in ("id", "name", "description")
+        if isinstance(value := skill.get(key), str)
     }
     tags = skill.get("tags")
     return found | {"tags": [_clean(str(tag)) for tag in tags[:50]]} if isinstance(tags, list) else found

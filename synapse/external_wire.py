@@ -13,6 +13,7 @@ from synapse.a2a_task import A2AMessage, A2ATask, Json, state_word
 from synapse.errors import Refused, SynapseError
 from synapse.external_agents import ExternalAgent
 
+EXTENSION = "x-synapse-task"  # the key of what the standard has no field for
 Event = tuple[str, Json]
 _RPC = {
     "1.0": {
@@ -70,7 +71,8 @@ class Wire:
         """The body that carries a message."""
         if self._old:
             body: Json = {"id": message_id, "request_id": message_id, "message": message.to_dict()}
-            more = {"sender": metadata.get("sender"), "context_id": context_id, "metadata": metadata}
+            ours = metadata.get(EXTENSION, {})
+            more = {"sender": ours.get("sender"), "context_id": context_id, "metadata": metadata}
             return body | {key: value for key, value in more.items() if value}
         said: Json = {"messageId": message_id}
         parts = [self._part(part) for part in message.parts]
@@ -86,7 +88,11 @@ class Wire:
     def _part(self, part: Json) -> Json:
         kind = part.get("type", "text")
         if kind == "text":
-            return {"kind": "text", "text": part["text"]} if self._rpc and not self._new else {"text": part["text"]}
+            return (
+                {"kind": "text", "text": part["text"]}
+                if self._rpc and not self._new
+                else {"text": part["text"]}
+            )
         if kind == "data":
             if self._new:
                 return {"data": part["data"]}
@@ -95,7 +101,12 @@ class Wire:
 
     def _standard(self, name: str, method: str, path: str, body: Json | None) -> Call:
         if self._rpc:
-            rpc = {"jsonrpc": "2.0", "id": 1, "method": _RPC[self._agent.protocol][name], "params": body or {}}
+            rpc = {
+                "jsonrpc": "2.0",
+                "id": 1,
+                "method": _RPC[self._agent.protocol][name],
+                "params": body or {},
+            }
             return Call("POST", self._agent.endpoint, rpc, self._headers())
         return self._rest(method, path if self._new else f"/v1{path}", body)
 
@@ -198,7 +209,7 @@ def _status(update: Json) -> Event:
     message = status.get("message") or status.get("update")
     parts = [_part_from(part) for part in _parts(message)] if isinstance(message, dict) else []
     text = "\n".join(str(part["text"]) for part in parts if "text" in part)
-    asked = next((part["data"] for part in parts if isinstance(part.get("data"), dict)), {})
+    asked: Json = next((part["data"] for part in parts if isinstance(part.get("data"), dict)), {})
     if state == "input_required" and "prompt" not in data:
         data["prompt"] = {"type": "text", "prompt": text, **asked}
     elif state == "failed" and "error" not in data:
@@ -220,7 +231,10 @@ def _artifact(update: Json) -> Iterator[Event]:
         if isinstance(artifact.get("metadata"), dict):
             made["metadata"] = artifact["metadata"]
         ids = {"taskId": update.get("taskId"), "contextId": update.get("contextId")}
-        yield "artifact", {**ids, "artifactId": name, "artifact": made, "append": update.get("append") is True}
+        yield (
+            "artifact",
+            {**ids, "artifactId": name, "artifact": made, "append": update.get("append") is True},
+        )
 
 
 def _parts(held: Json) -> list[Json]:

@@ -23,6 +23,7 @@ from synapse.agents.events import EventReceiver
 from synapse.config import Settings, unpack_settings
 from synapse.controller import TerminalController
 from synapse.delivery import Delivery
+from synapse.loop_guard import LoopGuard
 from synapse.output_log import OutputLog
 from synapse.profiles import unpack_profile
 from synapse.registry import AgentRegistry, Entry
@@ -138,8 +139,10 @@ class Host:
     def _open_doors(self) -> "list[Door]":
         # Most of what a host has to load.
         from synapse.a2a_card import About
+        from synapse.a2a_client import AsyncA2AClient, Origin
         from synapse.doors import Bodies, Doors, names_for
         from synapse.doors.connections import at_most
+        from synapse.external_door import ExternalDoor
         from synapse.server import Door, Shared, private_app, public_app
 
         assert self._controller is not None and self._engine is not None
@@ -155,7 +158,10 @@ class Host:
             title=profile.title,
             description=profile.description,
         )
-        shared = Shared(self._engine, self._settings.push.allow_private)
+        private = self._settings.push.allow_private
+        origin = Origin(about.agent_id, about.name, in_turn=False)
+        elsewhere = ExternalDoor(AsyncA2AClient(origin, allow_private=private))
+        shared = Shared(self._engine, private, elsewhere)
         public = public_app(self._controller, self._engine, about, shared, self._token is not None)
         app = Bodies(public, limits.body)
         return [
@@ -250,6 +256,8 @@ class Host:
         self._folder = paths.private_dir(paths.agent_dir(str(entry["agent_id"])))
         self._typed = frozenset(hello["injected"])
         self._engine = _open_engine(os.path.join(self._folder, "tasks.db"), f"{child}-{hello['started_at']}")
+        routing, me = self._settings.routing, (str(entry["agent_id"]), str(entry["name"]))
+        self._engine.guard = LoopGuard(me, routing.max_hops, routing.pair_per_minute)
         screen = self._controller.screen
         logger.info("host %s of %s is here (%s)", hello["generation"], entry["name"], screen.name)
         self._met.set()

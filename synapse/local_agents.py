@@ -41,7 +41,7 @@ class LocalAgents:
         request_id: str | None = None,
         timeout: float = ANSWER,
     ) -> A2ATask:
-        """The task, stored and in the agent's queue. A request that may be lost is sent again, as the same."""
+        """The task, stored, in the agent's queue. A request that may be lost is sent again, as the same one."""
         agent = self._agent(target)
         body: Json = {"message": message.to_dict(), "request_id": request_id or uuid.uuid4().hex}
         more = {"sender": sender, "metadata": metadata, "context_id": context_id}
@@ -68,16 +68,14 @@ class LocalAgents:
                 await _Follower(agent, task, on_event, through_questions).run()
         except TimeoutError:
             raise StillWorking(
-                f"{agent.name} has not finished within {timeout:g} s. It goes on with the task, and the reply "
-                f"is kept: `synapse task {task.id[:8]}` shows it.",
+                f"{agent.name} has not finished within {timeout:g} s. It goes on, and the reply is kept: "
+                f"`synapse task {task.id[:8]}` shows it.",
                 task,
             ) from None
         return task
 
     async def get(self, target: Target, task_id: str) -> A2ATask:
-        return A2ATask.from_dict(
-            await self._agent(target).ask("GET", f"/tasks/{quote(task_id)}", again=True)
-        )
+        return A2ATask.from_dict(await self._agent(target).ask("GET", f"/tasks/{quote(task_id)}", again=True))
 
     async def answer(self, target: Target, task_id: str, text: str, sender: Json | None = None) -> None:
         """What the task asks is answered. Never sent twice: what was lost may have been typed."""
@@ -115,9 +113,7 @@ class LocalAgents:
 class _Agent:
     """One of them, and what its answers and its silence mean."""
 
-    def __init__(
-        self, registry: AgentRegistry, name: str, place: Place, entry: Entry | None
-    ) -> None:
+    def __init__(self, registry: AgentRegistry, name: str, place: Place, entry: Entry | None) -> None:
         self._registry = registry
         self.name = name
         self.place = place

@@ -48,7 +48,8 @@ ROOMS: dict[str, set[str]] = {
     "task": {"event_emitter"},
     "task_rows": {"database", "task"},
     "task_store": {"database", "event_emitter", "task", "task_rows"},
-    "tasks": {"event_emitter", "task", "task_store"},
+    "loop_guard": set(),
+    "tasks": {"event_emitter", "loop_guard", "task", "task_store"},
     "composer": {"profiles"},
     "answers": {"composer", "input_detector", "keys", "task"},
     "task_files": {"paths", "task"},
@@ -65,6 +66,22 @@ ROOMS: dict[str, set[str]] = {
         *("callbacks", "dialect_models", "dialect_stream", "event_stream", "external_routes", "refusals"),
         *("task", "tasks"),
     },
+    "sse": set(),
+    "a2a_task": {"errors"},
+    "local_http": set(),
+    "local_agents": {"a2a_task", "errors", "local_http", "registry", "sse"},
+    "external_agents": {"errors", "paths"},
+    "external_card": {"errors", "external_agents"},
+    "external_wire": {"a2a_task", "errors", "external_agents"},
+    "external_http": {"errors", "external_wire", "urls"},
+    "external_client": {
+        *("a2a_task", "errors", "external_agents", "external_card", "external_http", "external_wire", "sse"),
+    },
+    "a2a_client": {
+        *("a2a_task", "errors", "external_agents", "external_client", "external_wire", "local_agents"),
+        *("loop_guard", "registry"),
+    },
+    "external_door": {"a2a_client", "a2a_task", "errors", "external_http", "external_routes", "task"},
     "docs_page": set(),
     "event_stream": set(),
     "push": {"event_emitter", "task", "task_store", "urls"},
@@ -87,7 +104,7 @@ ROOMS: dict[str, set[str]] = {
     "controller": {"agents", "observer", "profiles", "relay.typed", "relay.wire", "status", "terminal"},
     "server": {
         *("a2a_card", "a2a_convert", "a2a_routes", "callbacks", "controller", "dialect", "docs_page"),
-        *("keys", "push", "recording", "tasks", "urls"),
+        *("external_routes", "keys", "push", "recording", "tasks", "urls"),
     },
     "host": {
         *(
@@ -101,11 +118,11 @@ ROOMS: dict[str, set[str]] = {
             "processes",
             "profiles",
         ),
-        *("config", "task_store", "tasks"),
+        *("a2a_client", "config", "external_door", "loop_guard", "task_store", "tasks"),
         *("registry", "relay.console", "relay.wire", "server", "terminal"),
     },
     "cli": {
-        *("cells", "config", "control", "errors", "launch", "paths", "profiles", "registry"),
+        *("a2a_client", "cells", "config", "control", "errors", "launch", "paths", "profiles", "registry"),
         *("relay.console", "schema", "terminal", "tokens"),
     },
     "testing": {"relay.pty", "terminal"},
@@ -114,7 +131,8 @@ ROOMS: dict[str, set[str]] = {
 STDLIB_ROOMS = {
     *("cells", "digest", "errors", "record", "paths", "modes", "keys", "processes", "schema", "yamlfile"),
     *("profiles", "config", "registry", "relay", "launch", "control", "dummy_agent"),
-    *("addresses", "tokens"),
+    *("addresses", "tokens", "sse", "a2a_task", "local_http", "local_agents", "external_agents"),
+    *("external_card", "external_wire", "loop_guard", "a2a_client"),
 }
 
 

@@ -18,6 +18,7 @@ COMMANDS = {
     "attach": ("attach", "take over the terminal of a background agent"),
     "screen": ("screen", "print an agent's screen as text"),
     "keys": ("keys", "press keys in an agent's terminal"),
+    "external": ("external", "agents elsewhere: add, list, remove, send"),
     "logs": ("logs", "an agent's output and Synapse's own log of it"),
     "profiles": ("profiles", "the agents that can be started, and how"),
     "config": ("config", "the settings in force, and where each comes from"),
