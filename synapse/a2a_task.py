@@ -166,7 +166,13 @@ class StillWorking(WaitTimeout):
 def state_word(said: object) -> str:
     """`TASK_STATE_INPUT_REQUIRED`, `input-required` and `input_required` are the same."""
     word = str(said or "submitted").lower().removeprefix("task_state_").replace("-", "_")
-    known = {"rejected": "failed", "auth_required": ASKS, "unspecified": "submitted", "unknown": "working"}
+    known = {
+        "cancelled": "canceled",
+        "rejected": "failed",
+        "auth_required": ASKS,
+        "unspecified": "submitted",
+        "unknown": "working",
+    }
     return known.get(word, word)
 
 

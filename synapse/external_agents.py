@@ -63,7 +63,7 @@ class ExternalAgentRegistry:
         self.registry_dir = os.fspath(registry_dir) if registry_dir is not None else paths.external_dir()
 
     def add(self, agent: ExternalAgent, token: str | None = None) -> bool:
-        """Remember it, in place of one of the same alias; whether there was none. None takes no token away."""
+        """Remember it, in place of one of the same alias; whether there was none. A token stays."""
         check_alias(agent.alias)
         new = self.get(agent.alias) is None
         if token is not None:
@@ -98,7 +98,7 @@ class ExternalAgentRegistry:
     def update_last_seen(self, alias: str) -> None:
         self.update(alias, last_seen=now())
 
-    def update(self, alias: str, **changes: object) -> ExternalAgent | None:
+    def update(self, alias: str, /, **changes: object) -> ExternalAgent | None:
         """Change some of what is known; None if it has been removed meanwhile."""
         known = self.get(alias)
         if known is None:

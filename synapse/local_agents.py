@@ -41,7 +41,7 @@ class LocalAgents:
         request_id: str | None = None,
         timeout: float = ANSWER,
     ) -> A2ATask:
-        """The task, stored, in the agent's queue. A request that may be lost is sent again, as the same one."""
+        """The task, in the agent's queue. A request that may be lost is sent again, as the same one."""
         agent = self._agent(target)
         body: Json = {"message": message.to_dict(), "request_id": request_id or uuid.uuid4().hex}
         more = {"sender": sender, "metadata": metadata, "context_id": context_id}

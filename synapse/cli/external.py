@@ -23,7 +23,7 @@ def main(argv: list[str]) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="synapse external",
-        description="Agents elsewhere that speak A2A 1.0, 0.3 or the old dialect: remember them, write to them.",
+        description="Agents elsewhere, of A2A 1.0, 0.3 or the old dialect: remember them, write to them.",
     )
     actions = parser.add_subparsers(required=True, metavar="add|list|remove|send|task")
     add = actions.add_parser(
@@ -51,7 +51,7 @@ def _parser() -> argparse.ArgumentParser:
     send = actions.add_parser(
         "send",
         help="send a message and print the reply",
-        description="Send a message and print the reply. Exit status: 1 it failed, 4 it takes longer, 5 it asks.",
+        description="Send a message and print the reply. Exit status: 1 failed, 4 takes longer, 5 asks.",
     )
     send.add_argument("alias")
     send.add_argument("message", nargs="+", help="words, or - to read them from standard input")
