@@ -110,7 +110,11 @@ class AsyncA2AClient:
     ) -> A2ATask:
         """Wait for a task that was sent before."""
         patience = self.timeout if timeout is None else timeout
-        return await self.local.follow(endpoint, A2ATask(task_id), patience, on_event, through_questions)
+        task = await self.local.get(endpoint, task_id)
+        if task.ended:
+            return task
+        task.artifacts.clear()  # they are told again
+        return await self.local.follow(endpoint, task, patience, on_event, through_questions)
 
     async def get_local_task(self, endpoint: Target, task_id: str) -> A2ATask:
         return await self.local.get(endpoint, task_id)

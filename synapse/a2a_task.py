@@ -109,7 +109,8 @@ class A2ATask:
         if event == "artifact" and isinstance(artifact := data.get("artifact"), dict):
             return self._take_artifact(artifact, data)
         if event == "receipt" and isinstance(receipt := data.get("receipt"), dict):
-            self.receipts.append(receipt)
+            if receipt not in self.receipts:  # a stream may tell again what is known
+                self.receipts.append(receipt)
             return self._deliver(receipt) if receipt.get("step") == "confirmed" else []
         return []
 

@@ -171,7 +171,7 @@ class _Follower:
         self._task = task
         self._on_event = on_event or (lambda kind, data: None)
         self._through = through_questions
-        self._last_id = ""
+        self._last_id = "0"  # from the beginning, receipts too, where that is still known
 
     @property
     def _done(self) -> bool:
