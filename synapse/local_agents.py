@@ -171,6 +171,7 @@ class _Follower:
         self._task = task
         self._on_event = on_event or (lambda kind, data: None)
         self._through = through_questions
+        self._receipts = len(task.receipts)
         self._last_id = "0"  # from the beginning, receipts too, where that is still known
 
     @property
@@ -188,6 +189,7 @@ class _Follower:
             except OSError as error:
                 self._agent.check_alive(error)
             if self._done:
+                await self._complete()
                 return
             pause = await rest(PAUSE if self._last_id != seen else pause)
 
@@ -220,8 +222,15 @@ class _Follower:
         except (EventTooLong, ValueError) as error:
             raise SynapseError(f"{self._agent.name} sent a stream that makes no sense: {error}.") from error
 
+    async def _complete(self) -> None:
+        """A task that had ended before we came is told without its receipts."""
+        if self._task.ended and len(self._task.receipts) <= self._receipts:
+            try:
+                await self._read_whole()
+            except SynapseError:
+                pass  # the agent has ended since; the reply is here
+
     async def _read_whole(self) -> None:
-        """It had ended, and we were told before the connection broke."""
         answer = await self._agent.ask("GET", f"/tasks/{quote(self._task.id)}", again=True)
         self._task.__dict__.update(A2ATask.from_dict(answer).__dict__)
 

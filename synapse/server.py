@@ -25,6 +25,7 @@ from synapse.docs_page import docs_routes
 from synapse.external_routes import ExternalAgents
 from synapse.push import PushSender
 from synapse.recording import record
+from synapse.registry import READY
 from synapse.tasks import TaskEngine
 from synapse.urls import Pinned, UrlRefused, pin_url_async
 
@@ -48,6 +49,10 @@ class Raw(BaseModel):
 
 class Typed(BaseModel):
     bytes: int
+
+
+class Interrupted(BaseModel):
+    interrupted: bool
 
 
 class ScreenModel(BaseModel):
@@ -157,6 +162,13 @@ def private_app(controller: TerminalController, engine: TaskEngine, about: About
             raise HTTPException(422, "data is not base64") from error
         controller.type_keys(data)
         return Typed(bytes=len(data))
+
+    @app.post("/terminal/interrupt")
+    async def interrupt() -> Interrupted:
+        busy = controller.status != READY
+        if busy:  # an idle agent may take it for an order to quit
+            controller.interrupt()
+        return Interrupted(interrupted=busy)
 
     @app.get("/terminal/recording")
     async def recording() -> StreamingResponse:

@@ -261,7 +261,9 @@ def test_a_broken_stream_is_taken_up_where_it_was(tmp_path: Path) -> None:
         artifact = {"artifactId": "reply", "artifact": {"parts": [{"type": "text", "text": "sun"}]}}
         script = [
             answer({"task": {"id": "t", "status": "submitted"}}),
-            stream(("status", {"state": "working"}, "3")),
+            stream(
+                ("status", {"state": "working"}, "3"), ("receipt", {"receipt": {"step": "confirmed"}}, "3")
+            ),
             nothing,
             stream(("artifact", artifact, "4"), ("status", {"state": "completed"}, "5")),
         ]

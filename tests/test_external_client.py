@@ -105,7 +105,10 @@ def test_data_is_sent_too(tmp_path: Path) -> None:
         async with served() as server:
             client = AsyncA2AClient(external=ExternalAgentRegistry(tmp_path))
             await client.discover(server.url, "dummy")
-            parts = [{"type": "text", "text": "these"}, {"type": "data", "data": {"p50": 12}}]
+            parts: list[dict[str, Any]] = [
+                {"type": "text", "text": "these"},
+                {"type": "data", "data": {"p50": 12}},
+            ]
             for protocol, binding, path in PROTOCOLS:
                 client.registry.update(
                     "dummy", protocol=protocol, binding=binding, endpoint=server.url + path
