@@ -72,6 +72,7 @@ KEYS = Section(
         ),
         "push": Section({"allow_private": Boolean()}),
         "grpc_port": Integer(0, 65535),
+        "routing": Section({"max_hops": Integer(0, 1000), "pair_per_minute": Integer(0, 100_000)}),
         "agents": MappingOf(
             Section({"port": Integer(1, 65535), "auto_start": Boolean(), "profile": Text(empty=False)}),
             is_name,
@@ -102,6 +103,8 @@ DEFAULTS: dict[str, Any] = {
     "limits.events": 10_000,
     "push.allow_private": False,
     "grpc_port": 0,
+    "routing.max_hops": 8,
+    "routing.pair_per_minute": 20,
 }
 
 
@@ -129,6 +132,12 @@ class Push(Record):
     allow_private: bool
 
 
+class Routing(Record):
+    __slots__ = ("max_hops", "pair_per_minute")
+    max_hops: int
+    pair_per_minute: int
+
+
 class AgentSettings(Record):
     __slots__ = ("auto_start", "port", "profile")
     port: int | None
@@ -142,7 +151,7 @@ class Settings(Record):
     __slots__ = (
         "agents", "allowed_hosts", "default_response_mode", "detach_keys", "grpc_port",
         "initial_instructions", "input_routing", "limits", "log_level", "origins", "push",
-        "response_timeout", "shell_prompt", "values",
+        "response_timeout", "routing", "shell_prompt", "values",
     )  # fmt: skip
     input_routing: InputRouting
     default_response_mode: str
@@ -155,6 +164,7 @@ class Settings(Record):
     limits: Limits
     push: Push
     grpc_port: int  # 0: none
+    routing: Routing
     agents: dict[str, AgentSettings]
     values: dict[str, Any]
     origins: dict[str, str]
@@ -178,6 +188,7 @@ def unpack_settings(values: dict[str, Any], origins: dict[str, str] | None = Non
         input_routing=InputRouting(**_under("input_routing", values)),
         limits=Limits(**_under("limits", values)),
         push=Push(**_under("push", values)),
+        routing=Routing(**_under("routing", values)),
         agents=_agents(values),
         values=values,
         origins=origins or {},

@@ -25,6 +25,7 @@ from synapse.config import Limits as LimitSettings
 from synapse.config import Settings, unpack_settings
 from synapse.controller import TerminalController
 from synapse.delivery import Delivery
+from synapse.loop_guard import LoopGuard
 from synapse.output_log import OutputLog
 from synapse.profiles import unpack_profile
 from synapse.registry import AgentRegistry, Entry
@@ -125,8 +126,10 @@ class Host:
     def _open_doors(self) -> "list[Door]":
         # Most of what a host has to load.
         from synapse.a2a_card import About
+        from synapse.a2a_client import AsyncA2AClient, Origin
         from synapse.doors import Bodies, Doors, names_for
         from synapse.doors.connections import at_most
+        from synapse.external_door import ExternalDoor
         from synapse.server import Door, Shared, private_app, public_app
 
         assert self._controller is not None and self._engine is not None
@@ -142,7 +145,10 @@ class Host:
             title=profile.title,
             description=profile.description,
         )
-        self._shared = shared = Shared(self._engine, self._settings.push.allow_private)
+        private = self._settings.push.allow_private
+        origin = Origin(about.agent_id, about.name, in_turn=False)
+        elsewhere = ExternalDoor(AsyncA2AClient(origin, allow_private=private))
+        self._shared = shared = Shared(self._engine, private, elsewhere)
         public = public_app(self._controller, self._engine, about, shared, self._token is not None)
         app = Bodies(public, limits.body)
         return [
@@ -268,6 +274,8 @@ class Host:
         self._typed = frozenset(hello["injected"])
         self._run = f"{child}-{hello['started_at']}"
         self._engine = _open_engine(self._folder, self._run, self._settings.limits)
+        routing, me = self._settings.routing, (str(entry["agent_id"]), str(entry["name"]))
+        self._engine.guard = LoopGuard(me, routing.max_hops, routing.pair_per_minute)
         screen = self._controller.screen
         logger.info("host %s of %s is here (%s)", hello["generation"], entry["name"], screen.name)
         self._met.set()

@@ -58,6 +58,16 @@ class NotAllowed(TaskError):
     code = "NOT_ALLOWED"
 
 
+class LoopRefused(TaskError):
+    """Agents that send each other round in circles, or too often."""
+
+    code = "LOOP"
+
+    def __init__(self, sentence: str, too_often: bool = False) -> None:
+        super().__init__(sentence)
+        self.status = 429 if too_often else 409
+
+
 class StoreFailed(TaskError):
     code = "STORE_FAILED"
 

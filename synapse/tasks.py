@@ -7,11 +7,13 @@ one, and says what happens. Everything is said once: stored, then told to whoeve
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import AsyncGenerator, Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 from synapse.event_emitter import KEEP, KEEPALIVE, EventEmitterRegistry, Lagged, SSEEvent
+from synapse.loop_guard import LoopGuard
 from synapse.task import (
     CANCELED,
     COMPLETED,
@@ -22,6 +24,7 @@ from synapse.task import (
     WORKING,
     BadMessage,
     Json,
+    LoopRefused,
     NotCancelable,
     QueueFull,
     StoreFailed,
@@ -36,6 +39,8 @@ from synapse.task import (
     text_message,
 )
 from synapse.task_store import TaskStore
+
+logger = logging.getLogger(__name__)
 
 PRIORITIES = range(1, 6)
 URGENT = 5
@@ -63,6 +68,7 @@ class TaskEngine:
         self.store = store
         self.refusing = refusing  # why no task can be taken
         self.limits = limits
+        self.guard: LoopGuard | None = None  # against agents that send each other round in circles
         self.emitters = EventEmitterRegistry(limits.events)
         self.courier: Courier | None = None
         self.running: Task | None = None  # the one that the agent is working on
@@ -93,6 +99,7 @@ class TaskEngine:
         message = self._checked(message)
         if priority not in PRIORITIES:
             raise BadMessage(f"priority is {priority}: it goes from 1 to 5, and 5 interrupts.")
+        self._check_loop(metadata, message)
         if len(self._waiting) >= self.limits.queue:
             raise QueueFull(
                 f"{len(self._waiting)} tasks wait already: send again when some are done (limits.queue)."
@@ -124,6 +131,7 @@ class TaskEngine:
             return task
         if task.state == INPUT_REQUIRED and (task.prompt or {}).get("type") == "password":
             raise WrongState(f"task {task.id} asked for a secret, and no longer does: cancel it.")
+        self._check_loop(None, message)
         if len(task.pending) >= self.limits.queue:
             raise QueueFull(
                 f"{len(task.pending)} messages to task {task.id} wait already: send it later (limits.queue)."
@@ -352,6 +360,12 @@ class TaskEngine:
         self._check_size(measured(metadata or {}))
         found: Json = mended(metadata or {})
         return found
+
+    def _check_loop(self, metadata: Json | None, message: Json) -> None:
+        found = self.guard.check(metadata, message.get("metadata")) if self.guard is not None else None
+        if found is not None:
+            logger.warning("a message was refused: %s", found.sentence)
+            raise LoopRefused(found.sentence, found.too_often)
 
     def _check_size(self, size: int) -> None:
         if size > self.limits.message:

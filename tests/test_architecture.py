@@ -53,7 +53,8 @@ ROOMS: dict[str, set[str]] = {
     "task": {"event_emitter"},
     "task_rows": {"database", "task"},
     "task_store": {"database", "event_emitter", "task", "task_rows"},
-    "tasks": {"event_emitter", "task", "task_store"},
+    "loop_guard": set(),
+    "tasks": {"event_emitter", "loop_guard", "task", "task_store"},
     "task_shelf": {"errors", "paths", "task", "task_rows"},
     "composer": {"profiles"},
     "answers": {"composer", "input_detector", "keys", "task"},
@@ -75,6 +76,22 @@ ROOMS: dict[str, set[str]] = {
         *("callbacks", "dialect_models", "dialect_stream", "event_stream", "external_routes", "refusals"),
         *("task", "tasks"),
     },
+    "sse": set(),
+    "a2a_task": {"errors"},
+    "local_http": set(),
+    "local_agents": {"a2a_task", "errors", "local_http", "registry", "sse"},
+    "external_agents": {"errors", "paths"},
+    "external_card": {"errors", "external_agents"},
+    "external_wire": {"a2a_task", "errors", "external_agents"},
+    "external_http": {"errors", "external_wire", "urls"},
+    "external_client": {
+        *("a2a_task", "errors", "external_agents", "external_card", "external_http", "external_wire", "sse"),
+    },
+    "a2a_client": {
+        *("a2a_task", "errors", "external_agents", "external_client", "external_wire", "local_agents"),
+        *("loop_guard", "registry"),
+    },
+    "external_door": {"a2a_client", "a2a_task", "errors", "external_http", "external_routes", "task"},
     "docs_page": set(),
     "event_stream": set(),
     "push": {"event_emitter", "task", "task_store", "urls"},
@@ -97,7 +114,7 @@ ROOMS: dict[str, set[str]] = {
     "controller": {"agents", "observer", "profiles", "relay.typed", "relay.wire", "status", "terminal"},
     "server": {
         *("a2a_card", "a2a_convert", "a2a_routes", "callbacks", "controller", "dialect", "docs_page"),
-        *("keys", "push", "recording", "registry", "tasks", "urls"),
+        *("external_routes", "keys", "push", "recording", "registry", "tasks", "urls"),
     },
     "relay_wire": set(),
     "host": {
@@ -105,9 +122,10 @@ ROOMS: dict[str, set[str]] = {
         *("grpc_door", "processes", "profiles", "task"),
         *("config", "task_files", "task_store", "tasks"),
         *("registry", "relay.console", "relay.wire", "relay_wire", "server", "terminal"),
+        *("a2a_client", "external_door", "loop_guard"),
     },
     "cli": {
-        *("cells", "config", "control", "errors", "launch", "paths", "profiles", "registry"),
+        *("a2a_client", "cells", "config", "control", "errors", "launch", "paths", "profiles", "registry"),
         *("relay.console", "schema", "task", "task_shelf", "terminal", "tokens"),
     },
     "testing": {"relay.pty", "terminal"},
@@ -117,6 +135,8 @@ STDLIB_ROOMS = {
     *("cells", "digest", "errors", "jsontext", "record", "paths", "modes", "keys", "processes", "schema"),
     *("yamlfile", "profiles", "config", "registry", "relay", "launch", "control", "dummy_agent"),
     *("addresses", "agent_context", "tokens"),
+    *("sse", "a2a_task", "local_http", "local_agents", "external_agents", "external_card"),
+    *("external_wire", "loop_guard", "a2a_client"),
 }
 
 

@@ -21,6 +21,7 @@ COMMANDS = {
     "attach": ("attach", "take over the terminal of a background agent"),
     "screen": ("screen", "print an agent's screen as text"),
     "keys": ("keys", "press keys in an agent's terminal"),
+    "external": ("external", "agents elsewhere: add, list, remove, send"),
     "logs": ("logs", "an agent's output and Synapse's own log of it"),
     "tasks": ("tasks", "the tasks that were sent, and what became of them"),
     "task": ("task", "one task, whole"),
