@@ -67,14 +67,14 @@ def test_what_goes_wrong_is_one_sentence_and_a_status(
 
 def test_an_agent_that_sends_is_the_sender(agent: Home) -> None:
     inside = {"SYNAPSE_AGENT_ID": "f" * 64, "SYNAPSE_AGENT_NAME": "claude"}
-    assert ":claude]" in agent.run("send", "a", "--return", "a2a-mark", **inside).stdout
+    assert ":claude]" in agent.run("send", "a", "--return", "a2a-mark", check=True, **inside).stdout
 
 
 def test_to_all_but_oneself(home: Home) -> None:
     for name in ("a", "b", "c"):
         home.run("start", "dummy", "--name", name)
     me = {"SYNAPSE_AGENT_ID": str(home.agents()["c"]["agent_id"]), "SYNAPSE_AGENT_NAME": "c"}
-    done = home.run("send", "all", "--return", "say here", **me)
+    done = home.run("send", "all", "--return", "say here", check=True, **me)
     assert sorted(done.stdout.split("\n")) == ["", "a: here", "b: here"]
     documents = json.loads(home.run("send", "all", "--return", "--json", "say here").stdout)
     assert sorted(d["agent"] for d in documents) == ["a", "b", "c"]

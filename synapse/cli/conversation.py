@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import sys
 import time
 
 from synapse.a2a_client import AsyncA2AClient, Origin
 from synapse.a2a_task import A2ATask, Json, StillWorking
-from synapse.cli.send import ASKS, print_json, report
 from synapse.cli.target import find_agent
 from synapse.errors import SynapseError, TargetError
 from synapse.registry import AgentRegistry, Entry
 
 SHOWN_EVERY = 1.0
+ASKS = 5  # the exit status
 
 
 class Conversation:
@@ -67,7 +68,7 @@ class Conversation:
                 try:
                     await self._client.answer_local(entry, task.id, answer)
                 except SynapseError as error:
-                    report(error)
+                    print(f"synapse: {error}", file=sys.stderr)
         finally:
             if ticking is not None:
                 ticking.cancel()
@@ -93,9 +94,10 @@ class Conversation:
             self._print_reply(task.text)
         if task.asks:
             prompt = task.prompt or {}
-            offered = ", ".join(map(str, prompt.get("options") or ()))
+            question = clean(str(prompt.get("prompt", "")))
+            offered = clean(", ".join(map(str, prompt.get("options") or ())))
             print(
-                f"{name} asks: {clean(str(prompt.get('prompt', '')))}{f' [{clean(offered)}]' if offered else ''}\n"
+                f"{name} asks: {question}{f' [{offered}]' if offered else ''}\n"
                 f'answer it with `synapse input {task.id[:8]} "…"`',
                 file=sys.stderr,
             )
@@ -118,9 +120,8 @@ class Conversation:
         failed = 0
         for done in asyncio.as_completed([self._one_of_all(entry, message, wait) for entry in entries]):
             name, task, error = await done
-            documents.append(
-                {"agent": name, **(task.to_dict() if task else {}), **({"error": error} if error else {})}
-            )
+            document = {"agent": name, **(task.to_dict() if task else {})}
+            documents.append(document | {"error": error} if error else document)
             failed += bool(error) or (task is not None and task.status in ("failed", "canceled"))
             if not self._json:
                 text = error or (task.text if task and wait else f"sent {task.id[:8] if task else ''}")
@@ -201,6 +202,10 @@ class Conversation:
                 pass
         print(f"{entry['name']} goes on: `synapse task {short}` shows the reply", file=sys.stderr)
         return 130
+
+
+def print_json(document: object) -> None:
+    print(json.dumps(document, ensure_ascii=False, indent=2))
 
 
 def clean(text: str) -> str:
