@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 # name: (module under synapse.cli, one line of help)
 COMMANDS = {
     "start": ("start", "start an agent in the background"),
+    "send": ("send", "send a message to an agent, and wait for its reply"),
     "stop": ("stop", "stop agents and wait until they are gone"),
     "list": ("listing", "list the running agents"),
     "status": ("status", "what one agent is doing"),
@@ -57,7 +58,8 @@ def main(argv: list[str] | None = None) -> int:
 
 
 def main_send() -> int:
-    return guarded(lambda: _not_yet("synapse-send"))
+    """`synapse-send` is `synapse send`."""
+    return guarded(lambda: _dispatch(["send", *sys.argv[1:]]))
 
 
 def main_shell() -> int:
