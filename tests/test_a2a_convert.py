@@ -188,3 +188,12 @@ def test_wishes(request_metadata: Json, message_metadata: Json, expected: object
 def test_wishes_that_make_no_sense_are_refused(wish: Json) -> None:
     with pytest.raises(BadMessage):
         convert.wishes(message(metadata={"x-synapse-task": wish}).metadata)
+
+
+def test_what_is_told_of_a_turn_has_the_standards_names() -> None:
+    usage = {"input_tokens": 1, "output_tokens": 2}
+    task = Task("t", "c", {"role": "user", "parts": [{"type": "text", "text": "x"}]})
+    task.metadata = {"turn": {"source": "exact", "usage": usage}, "of_the_client": {"a_b": 1}}
+    told = MessageToDict(convert.task_to(task))["metadata"]
+    assert told["turn"]["usage"] == {"inputTokens": 1, "outputTokens": 2}
+    assert told["of_the_client"] == {"a_b": 1}
