@@ -33,7 +33,11 @@ class ToldChannel(Channel):
             why = "it told that a turn has begun"
             return [PromptAccepted(HOOK, _text(event, "prompt")), StateSeen(HOOK, (PROCESSING,), why)]
         if what == "said":
-            return [Said(HOOK, _text(event, "text"), _text(event, "key"))]
+            why = "it told what it says"
+            return [
+                Said(HOOK, _text(event, "text"), _text(event, "key")),
+                StateSeen(HOOK, (PROCESSING,), why),
+            ]
         if what == "state":
             state = _text(event, "state").upper()
             return [StateSeen(HOOK, (state,), f"it told: {state}")] if state in STATUSES else []
