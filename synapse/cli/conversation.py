@@ -51,6 +51,10 @@ class Conversation:
             if self._json:
                 print_json(late.task.to_dict())
             raise
+        except TargetError:
+            task = await _last_known(task)  # the agent has ended: what became of the task is in its file
+            if not task.ended:
+                raise
         return self._ended(task, str(entry["name"]))
 
     async def _until_done(self, entry: Entry, task: A2ATask) -> A2ATask:
@@ -202,6 +206,21 @@ class Conversation:
                 pass
         print(f"{entry['name']} goes on: `synapse task {short}` shows the reply", file=sys.stderr)
         return 130
+
+
+async def _last_known(task: A2ATask) -> A2ATask:
+    """The task as its agent's file has it, once it has ended there or a moment has passed."""
+    from synapse.task_shelf import find_task
+
+    for _ in range(40):
+        try:
+            known = A2ATask.from_dict(find_task(task.id)[1].to_dict())
+        except SynapseError:
+            return task
+        if known.ended:
+            return known
+        await asyncio.sleep(0.05)
+    return known
 
 
 def print_json(document: object) -> None:

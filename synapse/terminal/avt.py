@@ -29,7 +29,7 @@ class AvtScreen:
     def feed(self, data: bytes) -> None:
         self._modes.feed(data)
         text = self._decoder.decode(data)
-        self._vt.feed_str(text)
+        self._safely(self.size, lambda: self._vt.feed_str(text))
         text = self._carry + text
         for match in _OSC.finditer(text):
             self._osc[int(match.group(1)[:9])] = match.group(2)
@@ -44,7 +44,17 @@ class AvtScreen:
         self._carry = unfinished.group() if unfinished else ""
 
     def resize(self, cols: int, rows: int) -> None:
-        self._vt.resize(max(cols, 1), max(rows, 1))
+        size = max(cols, 1), max(rows, 1)
+        self._safely(size, lambda: self._vt.resize(*size))
+
+    def _safely(self, size: tuple[int, int], call: Callable[[], object]) -> None:
+        """A fault of avt's own costs the screen, and not the agent: what follows is drawn on an empty one."""
+        try:
+            call()
+        except BaseException as error:
+            if type(error).__name__ != "PanicException":
+                raise
+            self._vt = Vt(*size, _SCROLLBACK_LINES)
 
     def on_reply(self, reply: Callable[[bytes], None] | None) -> None:
         self._reply = reply
