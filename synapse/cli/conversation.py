@@ -58,25 +58,50 @@ class Conversation:
         return self._ended(task, str(entry["name"]))
 
     async def _until_done(self, entry: Entry, task: A2ATask) -> A2ATask:
+        """One stream for all of it: what the agent asks is asked here, where somebody can answer."""
         ticking = asyncio.ensure_future(self._tick(str(entry["name"]))) if self._talks else None
+        asks_here = sys.stdin.isatty() and self._talks
+        asking: asyncio.Task[None] | None = None
+
+        def on_event(kind: str, data: Json) -> None:
+            nonlocal asking
+            self._on_event(kind, data)
+            if kind == "asks" and asks_here and (asking is None or asking.done()):
+                asking = asyncio.ensure_future(self._ask_here(entry, task.id, data, following))
+
+        following = asyncio.ensure_future(
+            self._client.follow_local(entry, task.id, self._timeout, on_event, through_questions=asks_here)
+        )
         try:
-            while True:
-                task = await self._client.follow_local(entry, task.id, self._timeout, self._on_event)
-                self._task = task
-                if not task.asks or not (sys.stdin.isatty() and self._talks):
-                    return task
-                self._clear_line()
-                answer = await asyncio.to_thread(_ask, task)
-                if not answer:
-                    return task
-                try:
-                    await self._client.answer_local(entry, task.id, answer)
-                except SynapseError as error:
-                    print(f"synapse: {error}", file=sys.stderr)
+            return await following
+        except asyncio.CancelledError:
+            if asking is None or not asking.done():
+                raise
+            return await self._client.get_local_task(entry, task.id)  # nothing was answered
         finally:
-            if ticking is not None:
-                ticking.cancel()
+            for running in (ticking, asking):
+                if running is not None:
+                    running.cancel()
             self._clear_line()
+
+    async def _ask_here(
+        self, entry: Entry, task_id: str, data: Json, following: asyncio.Future[A2ATask]
+    ) -> None:
+        while True:
+            self._clear_line()
+            self._asking = True
+            try:
+                answer = await asyncio.to_thread(_ask, data.get("prompt") or {})
+            finally:
+                self._asking = False
+            if not answer:
+                following.cancel()
+                return
+            try:
+                await self._client.answer_local(entry, task_id, answer)
+                return
+            except SynapseError as error:
+                print(f"synapse: {error}", file=sys.stderr)
 
     async def _send_elsewhere(self, alias: str, message: str, wait: bool) -> int:
         task = await self._client.send_message(alias, message, wait, self._timeout)
@@ -161,11 +186,12 @@ class Conversation:
             self._status = str(data.get("note") or kind)
 
     _status = "sent"
+    _asking = False
 
     async def _tick(self, name: str) -> None:
         began = time.monotonic()
         while True:
-            if not self._printed:
+            if not self._printed and not self._asking:
                 note = f"→ {name}: {clean(self._status)} {time.monotonic() - began:.0f} s"
                 sys.stderr.write(f"\r\x1b[K{note[:76]}")
                 sys.stderr.flush()
@@ -232,8 +258,7 @@ def clean(text: str) -> str:
     return "".join(c for c in text if c.isprintable() or c in "\n\t")
 
 
-def _ask(task: A2ATask) -> str:
-    prompt = task.prompt or {}
+def _ask(prompt: Json) -> str:
     secret = prompt.get("type") == "password"
     question = clean(str(prompt.get("question") or prompt.get("prompt") or ""))
     sys.stderr.write(f"{question}\n")
