@@ -413,9 +413,9 @@ def test_there_is_an_extended_card_only_with_a_token() -> None:
 
     async def given(server: Served) -> None:
         card = (await server.http.get("/.well-known/agent-card.json")).json()
-        assert card["capabilities"]["extendedAgentCard"] and "/work/here" not in json.dumps(card)
+        assert card["capabilities"]["extendedAgentCard"] and "/srv/here" not in json.dumps(card)
         full = (await server.rpc("GetExtendedAgentCard", {}))["result"]
-        assert "/work/here" in json.dumps(full)
+        assert "/srv/here" in json.dumps(full)
 
     run(without)
     run(given, token_set=True)

@@ -55,7 +55,7 @@ def test_the_card_is_for_both_versions() -> None:
         assert card["protocolVersion"] == "0.3.0"
         assert card["additionalInterfaces"] == [{"transport": "HTTP+JSON", "url": f"{server.url}/a2a"}]
         context, _ = card["capabilities"]["extensions"]
-        assert context["uri"] == "x-synapse-context" and context["params"]["working_dir"] == "/work/here"
+        assert context["uri"] == "x-synapse-context" and context["params"]["working_dir"] == "/srv/here"
         assert [skill["id"] for skill in card["skills"]] == ["dummy", "interrupt"]
         assert "securitySchemes" not in card
 
