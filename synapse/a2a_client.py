@@ -45,6 +45,10 @@ class Origin(NamedTuple):
         agent_id = os.environ.get("SYNAPSE_AGENT_ID")
         return cls(agent_id, os.environ.get("SYNAPSE_AGENT_NAME") or agent_id) if agent_id else None
 
+    @property
+    def sender(self) -> Json:
+        return {"id": self.id, "name": self.name}
+
 
 class AsyncA2AClient:
     """`on_event(kind, data)` is told: queued, delivered, working, asks, partial, done, card_changed."""
@@ -171,7 +175,7 @@ class AsyncA2AClient:
 
     @property
     def _sender(self) -> Json | None:
-        return {"id": self.origin.id, "name": self.origin.name} if self.origin else None
+        return self.origin.sender if self.origin else None
 
     async def _metadata(self, wait: bool) -> Json:
         """The chain of agents that this message comes through, ours the last."""

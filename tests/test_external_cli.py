@@ -43,7 +43,7 @@ def test_add_list_send_remove(home: Home, tmp_path: Path) -> None:
         assert shown["alias"] == "w" and "s3cret" not in json.dumps(shown)
 
         sent = home.run("external", "send", "w", "rain", "today?")
-        assert sent.stdout == "sun�[2J\n" and sent.stderr == ""
+        assert sent.stdout == "sun^[[2J\n" and sent.stderr == ""
         said = fake.calls("/rpc")[-1]
         assert said.body["params"]["message"]["parts"] == [{"text": "rain today?"}]
         assert said.headers["authorization"] == "Bearer s3cret"
@@ -52,7 +52,7 @@ def test_add_list_send_remove(home: Home, tmp_path: Path) -> None:
         )
         home.run("external", "send", "w", "--", "--help me")
         assert fake.calls("/rpc")[-1].body["params"]["message"]["parts"] == [{"text": "--help me"}]
-        assert home.run("external", "task", "w", "t1").stdout == "sun�[2J\n"
+        assert home.run("external", "task", "w", "t1").stdout == "sun^[[2J\n"
 
         assert home.run("external", "remove", "W").stdout == "forgot W\n"
         assert os.listdir(home.path / "a2a" / "external") == []

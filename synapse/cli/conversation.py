@@ -10,6 +10,7 @@ import time
 
 from synapse.a2a_client import AsyncA2AClient, Origin
 from synapse.a2a_task import A2ATask, Json, StillWorking
+from synapse.cells import printable
 from synapse.cli.target import find_agent
 from synapse.errors import SynapseError, TargetError
 from synapse.registry import AgentRegistry, Entry
@@ -123,8 +124,8 @@ class Conversation:
             self._print_reply(task.text)
         if task.asks:
             prompt = task.prompt or {}
-            question = clean(str(prompt.get("prompt", "")))
-            offered = clean(", ".join(map(str, prompt.get("options") or ())))
+            question = printable(str(prompt.get("prompt", "")))
+            offered = printable(", ".join(map(str, prompt.get("options") or ())))
             print(
                 f"{name} asks: {question}{f' [{offered}]' if offered else ''}\n"
                 f'answer it with `synapse input {task.id[:8]} "…"`',
@@ -134,7 +135,7 @@ class Conversation:
         if task.status == "completed":
             return 0
         why = (task.error or {}).get("message") or task.note or "it gave no reason"
-        print(f"synapse: {name} has not done it: {task.status}, {clean(str(why))}", file=sys.stderr)
+        print(f"synapse: {name} has not done it: {task.status}, {printable(str(why))}", file=sys.stderr)
         return 1
 
     # --- all of them --------------------------------------------------------------------------------------
@@ -154,7 +155,7 @@ class Conversation:
             failed += bool(error) or (task is not None and task.status in ("failed", "canceled"))
             if not self._json:
                 text = error or (task.text if task and wait else f"sent {task.id[:8] if task else ''}")
-                print(f"{name}: {clean(text)}", flush=True)
+                print(f"{name}: {printable(text)}", flush=True)
         if self._json:
             print_json(documents)
         return 1 if failed else 0
@@ -175,7 +176,7 @@ class Conversation:
 
     def _on_event(self, kind: str, data: Json) -> None:
         if kind == "partial" and self._streams:
-            text = clean(str(data.get("text", "")))
+            text = printable(str(data.get("text", "")))
             text = self._printed + text if data.get("append") else text
             if text.startswith(self._printed):
                 self._clear_line()
@@ -192,7 +193,7 @@ class Conversation:
         began = time.monotonic()
         while True:
             if not self._printed and not self._asking:
-                note = f"→ {name}: {clean(self._status)} {time.monotonic() - began:.0f} s"
+                note = f"→ {name}: {printable(self._status)} {time.monotonic() - began:.0f} s"
                 sys.stderr.write(f"\r\x1b[K{note[:76]}")
                 sys.stderr.flush()
             await asyncio.sleep(SHOWN_EVERY)
@@ -207,7 +208,7 @@ class Conversation:
         if not sys.stdout.isatty():
             sys.stdout.write(text if text.endswith("\n") else text + "\n")
             return
-        text = clean(text)
+        text = printable(text)
         if self._printed and text.startswith(self._printed):
             sys.stdout.write(text[len(self._printed) :] + "\n")
         else:
@@ -253,17 +254,12 @@ def print_json(document: object) -> None:
     print(json.dumps(document, ensure_ascii=False, indent=2))
 
 
-def clean(text: str) -> str:
-    """What somebody else wrote must not drive this terminal."""
-    return "".join(c for c in text if c.isprintable() or c in "\n\t")
-
-
 def _ask(prompt: Json) -> str:
     secret = prompt.get("type") == "password"
-    question = clean(str(prompt.get("question") or prompt.get("prompt") or ""))
+    question = printable(str(prompt.get("question") or prompt.get("prompt") or ""))
     sys.stderr.write(f"{question}\n")
     for number, option in enumerate(prompt.get("options") or (), 1):
-        sys.stderr.write(f"  {number}. {clean(str(option))}\n")
+        sys.stderr.write(f"  {number}. {printable(str(option))}\n")
     if secret:
         import getpass
 

@@ -8,7 +8,7 @@ import json
 import sys
 
 from synapse.a2a_client import A2AClient, A2ATask, ExternalAgent
-from synapse.cells import aligned
+from synapse.cells import aligned, printable
 from synapse.errors import NoSuchAgent, SynapseError, UsageError
 
 _COLUMNS = ("ALIAS", "NAME", "PROTOCOL", "LAST SEEN", "URL")
@@ -76,7 +76,7 @@ def _add(client: A2AClient, options: argparse.Namespace) -> int:
 
     token = take_token(None, options.token_file) if options.token_file else None
     agent = client.discover(options.url, options.alias, token)
-    print(f"{agent.alias}: {_plain(agent.name)}, {_protocol(agent)} at {agent.endpoint}")
+    print(f"{agent.alias}: {printable(agent.name)}, {_protocol(agent)} at {agent.endpoint}")
     if agent.note:
         print(f"synapse: {agent.alias}: {agent.note}.", file=sys.stderr)
     return 0
@@ -94,11 +94,11 @@ def _list(client: A2AClient, options: argparse.Namespace) -> int:
         return 0
     rows: list[tuple[str, ...]] = [_COLUMNS]
     for agent in agents:
-        rows.append((agent.alias, _plain(agent.name), _protocol(agent), agent.last_seen or "-", agent.url))
+        rows.append((agent.alias, printable(agent.name), _protocol(agent), agent.last_seen or "-", agent.url))
     print("\n".join(aligned(rows)))
     for agent in agents:
         for words in filter(None, (agent.note, said.get(agent.alias, ""))):
-            print(f"{agent.alias}: {_plain(words)}")
+            print(f"{agent.alias}: {printable(words)}")
     return 0
 
 
@@ -138,7 +138,7 @@ def _send(client: A2AClient, options: argparse.Namespace) -> int:
 
     def on_event(kind: str, data: dict[str, object]) -> None:
         if kind == "card_changed":
-            print(f"synapse: {options.alias}: {_plain(str(data['note']))}.", file=sys.stderr)
+            print(f"synapse: {options.alias}: {printable(str(data['note']))}.", file=sys.stderr)
 
     task = client.send_message(options.alias, text, not options.no_wait, timeout, on_event)
     return _show(task, options)
@@ -153,12 +153,12 @@ def _show(task: A2ATask, options: argparse.Namespace) -> int:
     if options.json:
         print(json.dumps(task.to_dict(), ensure_ascii=False, indent=2))
     elif task.text:
-        print(_plain(task.text))
+        print(printable(task.text))
     if task.status in ("failed", "canceled"):
         why = (task.error or {}).get("message") or task.note or f"the task is {task.status}"
-        raise SynapseError(f"{options.alias}: {_plain(str(why)).rstrip('.')}.")
+        raise SynapseError(f"{options.alias}: {printable(str(why)).rstrip('.')}.")
     if task.asks:
-        asked = _plain(str((task.prompt or {}).get("prompt") or "something"))
+        asked = printable(str((task.prompt or {}).get("prompt") or "something"))
         print(f"synapse: {options.alias} asks: {asked} (task {task.id})", file=sys.stderr)
         return ASKS
     if not task.ended:
@@ -169,8 +169,3 @@ def _show(task: A2ATask, options: argparse.Namespace) -> int:
 
 def _protocol(agent: ExternalAgent) -> str:
     return "old dialect" if agent.protocol == "old" else f"A2A {agent.protocol} {agent.binding}"
-
-
-def _plain(text: str) -> str:
-    """Nothing that could drive the terminal."""
-    return "".join(c if c.isprintable() or c in "\n\t" else "�" for c in text)

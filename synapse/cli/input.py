@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from synapse import control
-from synapse.cli.sender import sender_of_this_process
+from synapse.a2a_client import Origin
 from synapse.cli.target import agent_of
 from synapse.task_shelf import find_task
 
@@ -24,7 +24,8 @@ def main(argv: list[str]) -> int:
         import sys
 
         text = sys.stdin.readline().rstrip("\n")  # a secret has no business in the list of processes
-    body = {"input": text, "sender": sender_of_this_process()}
+    origin = Origin.from_environment()
+    body = {"input": text, "sender": origin.sender if origin else None}
     control.call(agent_of(agent_id), "POST", f"/tasks/{task.id}/input", body)
     print(f"answered {task.short_id}")
     return 0

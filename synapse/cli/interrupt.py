@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from synapse import control
-from synapse.cli.sender import sender_of_this_process
+from synapse.a2a_client import Origin
 from synapse.cli.target import find_agent
 
 
@@ -19,7 +19,8 @@ def main(argv: list[str]) -> int:
     options = parser.parse_args(argv)
     entry = find_agent(options.target)
     if options.message:
-        body = {"message": " ".join(options.message), "sender": sender_of_this_process()}
+        origin = Origin.from_environment()
+        body = {"message": " ".join(options.message), "sender": origin.sender if origin else None}
         answer = control.call(entry, "POST", "/tasks/send-priority?priority=5", body)
         task = answer["task"]
         assert isinstance(task, dict)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 
+from synapse.cells import printable
 from synapse.task import Task, message_text, sender_id
 from synapse.task_shelf import find_task
 
@@ -27,20 +28,15 @@ def main(argv: list[str]) -> int:
 def _show(task: Task) -> None:
     note = f" ({task.note})" if task.note else ""
     print(f"{task.id}  {task.state}{note}")
-    print(f"from {sender_id(task.sender)}, priority {task.priority}: {_clean(message_text(task.message))}")
+    print(f"from {sender_id(task.sender)}, priority {task.priority}: {printable(message_text(task.message))}")
     for receipt in task.receipts:
         more = ", ".join(f"{key} {value}" for key, value in receipt.items() if key not in ("step", "at"))
-        print(f"  {receipt['at']}  {receipt['step']}{f' ({_clean(more)})' if more else ''}")
+        print(f"  {receipt['at']}  {receipt['step']}{f' ({printable(more)})' if more else ''}")
     if task.error:
-        print(f"error {task.error.get('code')}: {_clean(str(task.error.get('message')))}")
+        print(f"error {task.error.get('code')}: {printable(str(task.error.get('message')))}")
     if task.prompt:
-        options = ", ".join(task.prompt.get("options") or [])
-        print(f"it asks: {_clean(str(task.prompt.get('prompt')))}{f' [{options}]' if options else ''}")
+        options = printable(", ".join(task.prompt.get("options") or []))
+        print(f"it asks: {printable(str(task.prompt.get('prompt')))}{f' [{options}]' if options else ''}")
         print(f'answer it with `synapse input {task.short_id} "…"`')
     if task.reply:
-        print(f"\n{_clean(task.reply)}")
-
-
-def _clean(text: str) -> str:
-    """What somebody else wrote must not drive this terminal."""
-    return "".join(c for c in text if c.isprintable() or c in "\n\t")
+        print(f"\n{printable(task.reply)}")

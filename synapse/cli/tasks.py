@@ -6,7 +6,7 @@ import argparse
 import json
 import time
 
-from synapse.cells import aligned, crop
+from synapse.cells import aligned, crop, printable
 from synapse.cli.target import find_agent
 from synapse.registry import AgentRegistry
 from synapse.task import Task, message_text, sender_id
@@ -41,8 +41,14 @@ def main(argv: list[str]) -> int:
 
 def _row(agent: str, task: Task) -> tuple[str, ...]:
     message = " ".join(message_text(task.message).split())
-    shown = "".join(c if c.isprintable() else "?" for c in message)
-    return (task.short_id, agent, task.state, _age(task.updated_at), sender_id(task.sender), shown[:80])
+    return (
+        task.short_id,
+        agent,
+        task.state,
+        _age(task.updated_at),
+        sender_id(task.sender),
+        printable(message)[:80],
+    )
 
 
 def _age(at: float) -> str:
