@@ -15,6 +15,15 @@ from typing import Any
 import httpx
 import pytest
 
+from synapse.agents.base import Channel, Surroundings
+from synapse.agents.facts import PromptAccepted, TurnEnded
+from synapse.controller import TerminalController
+from synapse.delivery import Delivery
+from synapse.profiles import load_profile
+from synapse.status import HOOK
+from synapse.task import text_message
+from synapse.task_store import TaskStore
+from synapse.tasks import TaskEngine
 from tests.conftest import Home, wait
 from tests.test_relay import hosts
 
@@ -328,3 +337,17 @@ def test_each_accepted_task_ends_once_whenever_the_host_dies(home: Home, mode: s
             typed = contents.count(f"[A2A:{task[:8]}:")
             assert typed >= 1
     agent.http.close()
+
+
+def test_after_a_restart_the_reply_to_an_earlier_message_is_not_that_of_the_last(tmp_path: Path) -> None:
+    surroundings = Surroundings(str(tmp_path), {}, 0.0, 0)
+    controller = TerminalController(load_profile("dummy"), Channel(surroundings), lambda _: None, 80, 24)
+    engine = TaskEngine(TaskStore())
+    delivery, turns = Delivery(controller, engine, str(tmp_path)), controller.observer.turns
+    task = engine.submit(text_message("one"))
+    engine.store.add_receipt(task, "replied")
+    delivery._mark = f"[A2A:{task.short_id}:user]"
+    for number, known in enumerate((False, True)):
+        turns.take(PromptAccepted(HOOK, f"{delivery._mark} {number}"), number)
+        turns.take(TurnEnded(HOOK, "completed", str(number)), number)
+        assert (delivery._turn_of(task) is turns.finished[-1]) is known
