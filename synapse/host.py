@@ -46,6 +46,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+BULK = 64 * 1024  # bytes that are waiting: no need to look at each piece of them
 LOOK_SOON = 0.02  # seconds after output, a key or an event
 LAST_SECONDS = 5  # seconds at the most that the host outlives its relay
 LOOK_EVERY = 1.0  # seconds between two looks at the contents for the output log
@@ -209,7 +210,8 @@ class Host:
         self._transport = transport  # before the first frame, which may want an answer
 
     def _on_data(self, data: bytes) -> None:
-        for kind, payload in self._unpacker.feed(data):
+        frames = self._unpacker.feed(data)
+        for kind, payload in wire.joined(frames) if len(data) >= BULK else frames:
             self._on_frame(kind, payload)
 
     def _on_end(self) -> None:

@@ -258,19 +258,38 @@ class TestClaude:
         assert only(facts, TurnEnded)[0].outcome == "interrupted"
 
 
+_HOLDER = """
+import sys
+held = []
+for path in iter(sys.stdin.readline, ""):
+    held.append(open(path.rstrip()))
+    print("held", flush=True)
+"""
+
+
 class Threads:
-    """Rollouts that an agent, this process, holds open."""
+    """Rollouts that an agent holds open: a process with a session of its own."""
 
     def __init__(self, folder: Path, held: ExitStack) -> None:
         self._folder = folder
         self._held = held
         self._files: dict[str, TextIO] = {}
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+        self._agent = held.enter_context(
+            subprocess.Popen([sys.executable, "-c", _HOLDER], **pipes, text=True, start_new_session=True)
+        )
+        self.pid = self._agent.pid
+        held.callback(self._agent.kill)
 
     def write(self, thread: str, *events: dict[str, Any], source: object = "cli", began: str = "2036") -> str:
         if thread not in self._files:
             path = self._folder / f"rollout-{began}-11-15T10-00-00-{thread * 36}.jsonl"
             self._files[thread] = self._held.enter_context(path.open("w"))
             self._line(thread, "session_meta", {"source": source})
+            assert self._agent.stdin is not None and self._agent.stdout is not None
+            self._agent.stdin.write(f"{path}\n")
+            self._agent.stdin.flush()
+            assert self._agent.stdout.readline() == "held\n"
         for event in events:
             self._line(thread, "event_msg", event)
         return thread * 36
@@ -332,7 +351,7 @@ class TestCodex:
         with ExitStack() as held:
             threads = Threads(self.rollout(tmp_path).parent, held)
             threads.write("1", {"type": "user_message", "message": "one"})
-            channel = open_channel("codex", around(tmp_path, child=os.getsid(0)))
+            channel = open_channel("codex", around(tmp_path, child=threads.pid))
             assert [p.text for p in only(channel.poll(), PromptAccepted)] == ["one"]
             threads.write("2", {"type": "user_message", "message": "two"})
             threads.write("3", {"type": "user_message", "message": "sub"}, source={"subagent": "review"})
@@ -345,7 +364,7 @@ class TestCodex:
         with ExitStack() as held:
             threads = Threads(self.rollout(tmp_path).parent, held)
             threads.write("1", {"type": "task_started"}, ended)
-            channel = open_channel("codex", around(tmp_path, child=os.getsid(0)))
+            channel = open_channel("codex", around(tmp_path, child=threads.pid))
             facts = channel.poll()
             assert states(facts) == [(PROCESSING,), (READY,)] and only(facts, TurnEnded) == []
             threads.write("1", {"type": "task_started"}, {"type": "user_message", "message": "x"}, ended)
@@ -355,7 +374,7 @@ class TestCodex:
         with ExitStack() as held:
             threads = Threads(self.rollout(tmp_path).parent, held)
             threads.write("1", {"type": "user_message", "message": "one"})
-            channel = open_channel("codex", around(tmp_path, child=os.getsid(0)))
+            channel = open_channel("codex", around(tmp_path, child=threads.pid))
             channel.poll()
             old = threads.write("2", {"type": "user_message", "message": "long ago"}, began="2020")
             notify = {"type": "agent-turn-complete", "thread-id": old, "input-messages": ["now"]}

@@ -20,3 +20,10 @@ def test_frames_survive_any_cut(frames: list[tuple[int, bytes]], data: st.DataOb
 def test_sizes() -> None:
     (kind, payload), *_ = wire.Unpacker().feed(wire.pack_size(120, 40))
     assert kind == wire.RESIZE and wire.unpack_size(payload) == (120, 40)
+
+
+def test_output_that_follows_output_is_joined_and_keeps_its_place() -> None:
+    frames = [(wire.OUTPUT, b"a"), (wire.OUTPUT, b"b"), (wire.KEYS, b"k"), (wire.OUTPUT, b"c")]
+    joined = [(wire.OUTPUT, b"ab"), (wire.KEYS, b"k"), (wire.OUTPUT, b"c")]
+    assert list(wire.joined(frames)) == joined
+    assert list(wire.joined([])) == []

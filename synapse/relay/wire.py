@@ -8,7 +8,7 @@ from synapse import jsontext
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
 _HEADER = struct.Struct("!BI")
 
@@ -82,3 +82,18 @@ class Unpacker:
         view.release()
         del self._buffer[:start]
         return iter(frames)
+
+
+def joined(frames: Iterable[tuple[int, bytes]]) -> Iterator[tuple[int, bytes]]:
+    """The same frames, but output that follows output in one piece."""
+    output: list[bytes] = []
+    for kind, payload in frames:
+        if kind == OUTPUT:
+            output.append(payload)
+            continue
+        if output:
+            yield OUTPUT, b"".join(output)
+            output = []
+        yield kind, payload
+    if output:
+        yield OUTPUT, b"".join(output)
