@@ -26,7 +26,11 @@ ROOMS: dict[str, set[str]] = {
     "profiles": {"errors", "keys", "paths", "record", "schema", "yamlfile"},
     "config": {"errors", "keys", "paths", "record", "schema", "yamlfile"},
     "registry": {"digest", "errors", "paths"},
-    "relay": {"modes", "processes"},
+    "key_decoder": set(),
+    "line_editor": {"cells"},
+    "commands": {"record"},
+    "input_router": {"commands", "key_decoder", "line_editor"},
+    "relay": {"commands", "input_router", "modes", "processes"},
     "launch": {"addresses", "agents.flags", "config", "errors", "paths", "profiles", "registry", "relay"},
     "terminal": {"modes"},
     "idle_detector": set(),
@@ -114,7 +118,7 @@ ROOMS: dict[str, set[str]] = {
 STDLIB_ROOMS = {
     *("cells", "digest", "errors", "record", "paths", "modes", "keys", "processes", "schema", "yamlfile"),
     *("profiles", "config", "registry", "relay", "launch", "control", "dummy_agent"),
-    *("addresses", "tokens"),
+    *("addresses", "tokens", "commands", "input_router", "key_decoder", "line_editor"),
 }
 
 
