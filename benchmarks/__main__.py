@@ -1,4 +1,4 @@
-"""`python -m benchmarks [echo|bulk|start|commands|footprint …]`: all of them, or those named."""
+"""`python -m benchmarks [echo|bulk|start|commands|footprint|parser …]`: all of them, or those named."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import time
 
 from benchmarks.table import render
 
-NAMES = ("echo", "bulk", "start", "commands", "footprint")
+NAMES = ("echo", "bulk", "start", "commands", "footprint", "parser")
 
 
 def main(names: list[str]) -> int:

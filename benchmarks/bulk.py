@@ -1,8 +1,16 @@
-"""Bulk output: a large file of coloured lines through `cat`, until the last line has arrived."""
+"""Bulk output: a large file through `cat`, until the last line has arrived.
+
+Two kinds of file: what the coding agents themselves have written, their recordings over and over, and a log
+of coloured lines.
+"""
 
 from __future__ import annotations
 
+import gzip
+import json
+import re
 import time
+from pathlib import Path
 
 from benchmarks.peers import Place, available, wait
 from benchmarks.proc import cpu_seconds, host_of
@@ -14,58 +22,79 @@ from synapse.registry import Entry
 ROUNDS = 5
 SIZE = 64_000_000  # at least
 MODEL = "synapse, model"
+KINDS = {"agents": "bulk output of agents", "log": "bulk output of a log"}
+RECORDINGS = Path(__file__).parent.parent / "tests" / "recordings"
 _AGENT = """\
 echo to your service
-while read number; do
-    cat "$0.txt"
-    echo "that was number $number"
+while read kind number; do
+    cat "$0.$kind"
+    echo "that was $kind $number"
 done
 """
+# What a terminal answers: the answers would be typed at our agent. And what the next repetition starts from.
+_QUERIES = re.compile(
+    rb"\x1b\[[?>=]?[0-9;]*(?:[cnuq]|\$p)|\x1b\[1[0-9]t"
+    rb"|\x1b\][0-9;]*;\?[^\x07\x1b]*(?:\x07|\x1b\\)|\x1bP[^\x1b]*\x1b\\"
+)
+_AFRESH = b"\x1b[!p\x1b[?1049l\x1b[m\r\n"
 
 
 def run() -> list[Row]:
     peers = available(BARE, SCRIPT, TMUX, SYNAPSE)
     with Place() as place:
-        lines, megabytes = _write_lines(place)
+        lines = _write_log(Path(place.path, "agent.log"))
+        _write_recordings(Path(place.path, "agent.agents"))
         agent = f"/bin/sh {place.file('agent', _AGENT)}"
         terminals = {peer: place.open(peer, agent) for peer in peers}
         for terminal in terminals.values():
             terminal.wait_for(b"to your service")
         entry = place.ready_agent()
-        host = host_of(int(str(entry["pid"])))
-        rates: dict[str, list[float]] = {peer: [] for peer in [*peers, MODEL]}
-        busy: list[float] = []
-        for turn in range(ROUNDS):
-            for peer, terminal in terminals.items():
-                started, cpu = time.perf_counter(), cpu_seconds(host)
-                rates[peer].append(megabytes / (_ask(terminal, turn) - started))
-                if peer == SYNAPSE:
-                    _wait_for_model(entry, turn)
-                    rates[MODEL].append(megabytes / (time.perf_counter() - started))
-                    busy.append(1000 * (cpu_seconds(host) - cpu) / megabytes)
-        complete = _is_complete(entry, lines) and " replaced: " not in place.log()
-    result = {peer: median(values) for peer, values in rates.items()}
+        rows = []
+        for kind, figure in KINDS.items():
+            megabytes = Path(place.path, f"agent.{kind}").stat().st_size / 1e6
+            rates, busy = _measure(kind, megabytes, terminals, entry)
+            complete = " replaced: " not in place.log() and (kind != "log" or _is_complete(entry, lines))
+            rows += _rows(figure, rates, busy, complete)
+    return rows
+
+
+def _measure(
+    kind: str, megabytes: float, terminals: dict[str, Terminal], entry: Entry
+) -> tuple[dict[str, float], float]:
+    """MB/s of every peer and of the host's model, and the milliseconds that the host works for each MB."""
+    host = host_of(int(str(entry["pid"])))
+    rates: dict[str, list[float]] = {peer: [] for peer in [*terminals, MODEL]}
+    busy: list[float] = []
+    for turn in range(ROUNDS):
+        for peer, terminal in terminals.items():
+            started, cpu = time.perf_counter(), cpu_seconds(host)
+            terminal.write(b"%s %d\r" % (kind.encode(), turn))
+            rates[peer].append(megabytes / (terminal.wait_for(_end(kind, turn).encode()) - started))
+            if peer == SYNAPSE:
+                _wait_for_model(entry, _end(kind, turn))
+                rates[MODEL].append(megabytes / (time.perf_counter() - started))
+                busy.append(1000 * (cpu_seconds(host) - cpu) / megabytes)
+    return {peer: median(values) for peer, values in rates.items()}, median(busy)
+
+
+def _rows(figure: str, rates: dict[str, float], busy: float, complete: bool) -> list[Row]:
+    seen = {peer: rate for peer, rate in rates.items() if peer != MODEL}
+    against = {SYNAPSE: rates[SYNAPSE] / rates[TMUX]} if TMUX in rates else {}
+    fivefold = against[SYNAPSE] >= 5 if against else None
     return [
-        Row(
-            "bulk output, seen by the human",
-            "MB/s",
-            {peer: result[peer] for peer in peers},
-            "60 % of bare, 5 x tmux",
-            _is_fast(result),
-        ),
-        Row("same, seen by the host's model", "MB/s", {SYNAPSE: result[MODEL]}, "fed in full", complete),
-        Row("host, processor time for each MB", "ms", {SYNAPSE: median(busy)}),
+        Row(figure, "MB/s", seen, "60 % of bare", rates[SYNAPSE] >= 0.6 * rates[BARE]),
+        Row("same", "x tmux", against, "5", fivefold),
+        Row("same, seen by the host's model", "MB/s", {SYNAPSE: rates[MODEL]}, "fed in full", complete),
+        Row("host, processor time for each MB", "ms", {SYNAPSE: busy}),
     ]
 
 
-def _is_fast(result: dict[str, float]) -> bool | None:
-    if result[SYNAPSE] < 0.6 * result[BARE]:
-        return False
-    return result[SYNAPSE] >= 5 * result[TMUX] if TMUX in result else None
+def _end(kind: str, turn: int) -> str:
+    return f"that was {kind} {turn}"
 
 
-def _write_lines(place: Place) -> tuple[int, float]:
-    """The file; how many lines it has, and megabytes."""
+def _write_log(path: Path) -> int:
+    """Coloured lines; how many there are."""
     text: list[str] = []
     count = size = 0
     while size < SIZE:
@@ -78,26 +107,30 @@ def _write_lines(place: Place) -> tuple[int, float]:
         text.append(line)
         size += len(line)
         count += 1
-    place.file("agent.txt", "".join(text))
-    return count, size / 1e6
+    path.write_text("".join(text))
+    return count
 
 
-def _ask(terminal: Terminal, turn: int) -> float:
-    """Have the file written; the moment the last of it was there."""
-    terminal.write(b"%d\r" % turn)
-    return terminal.wait_for(b"that was number %d" % turn)
+def _write_recordings(path: Path) -> None:
+    """Everything that the coding agents wrote in the recorded sessions, until there is enough of it."""
+    once = b""
+    for cast in sorted(RECORDINGS.rglob("*.cast.gz")):
+        with gzip.open(cast, "rt") as file:
+            events = [json.loads(line) for line in file]
+        written = "".join(event[2] for event in events if isinstance(event, list) and event[1] == "o")
+        once += _QUERIES.sub(b"", written.encode()) + _AFRESH
+    path.write_bytes(once * (SIZE // len(once) + 1))
 
 
-def _wait_for_model(entry: Entry, turn: int) -> None:
+def _wait_for_model(entry: Entry, end: str) -> None:
     def shows() -> bool:
-        text = str(control.call(entry, "GET", "/terminal/screen", timeout=60)["text"])
-        return f"that was number {turn}" in text
+        return end in str(control.call(entry, "GET", "/terminal/screen", timeout=60)["text"])
 
     wait(shows, "the end of the file in the host's model")
 
 
 def _is_complete(entry: Entry, lines: int) -> bool:
-    """Whether what the model has kept are the last lines of the file, none missing."""
+    """Whether what the model has kept are the last lines of the log, none missing."""
     contents = control.call(entry, "GET", "/terminal/contents", timeout=60)["lines"]
     assert isinstance(contents, list)
     numbers = [int(line.split()[1]) for line in contents if line.startswith("line ")]

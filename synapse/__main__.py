@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import NoReturn
 else:
-    import _signal as signal  # `signal` itself would bring `enum`: 4 ms of every start
+    import _signal as signal  # `signal` itself would bring `enum`: 5 ms of every start
 
 
 def _leave(*_: object) -> None:

@@ -7,11 +7,10 @@ from __future__ import annotations
 
 import os
 
-from synapse import keys, paths, yamlfile
+from synapse import keys, paths, schema, yamlfile
 from synapse.errors import ConfigError
 from synapse.record import Record
 from synapse.schema import (
-    NAME,
     Boolean,
     Choice,
     Integer,
@@ -22,6 +21,7 @@ from synapse.schema import (
     Section,
     Text,
     Words,
+    is_name,
     validate,
 )
 
@@ -65,7 +65,7 @@ KEYS = Section(
         "push": Section({"allow_private": Boolean()}),
         "agents": MappingOf(
             Section({"port": Integer(1, 65535), "auto_start": Boolean(), "profile": Text(empty=False)}),
-            NAME,
+            is_name,
             "a name of letters, digits, _ and -",
             null=True,
         ),
@@ -185,10 +185,9 @@ def variable(key: str) -> str:
 
 def _read_file(path: str, values: dict[str, Any], origins: dict[str, str]) -> None:
     try:
-        data = yamlfile.load(path, ConfigError)
+        read = yamlfile.load(path, ConfigError, _check, (__file__, schema.__file__))
     except FileNotFoundError:
         return
-    read = validate(KEYS, data, path, ConfigError)
     agents = read.pop("agents", None) or {}
     for key, value in read.items():
         found = (
@@ -201,6 +200,10 @@ def _read_file(path: str, values: dict[str, Any], origins: dict[str, str]) -> No
                 values[dotted] = item
                 origins[dotted] = path
     _read_agents(agents, path, values, origins)
+
+
+def _check(data: object, path: str) -> dict[str, Any]:
+    return validate(KEYS, data, path, ConfigError)
 
 
 def _read_agents(read: dict[str, Any], path: str, values: dict[str, Any], origins: dict[str, str]) -> None:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, cast
 import uvloop
 
 from synapse import paths, processes
+from synapse.agent_context import SYSTEM, build_instructions
 from synapse.agents import open_channel
 from synapse.agents.base import Surroundings
 from synapse.agents.events import EventReceiver
@@ -28,6 +29,7 @@ from synapse.profiles import unpack_profile
 from synapse.registry import AgentRegistry, Entry
 from synapse.relay import wire
 from synapse.relay.console import restore_terminal
+from synapse.task import TaskError, text_message
 from synapse.task_store import TaskStore
 from synapse.tasks import TaskEngine
 from synapse.terminal.screen import undo_modes
@@ -40,7 +42,7 @@ logger = logging.getLogger(__name__)
 LOOK_SOON = 0.02  # seconds after output, a key or an event
 LAST_SECONDS = 5  # seconds at the most that the host outlives its relay
 LOOK_EVERY = 1.0  # seconds between two looks at the contents for the output log
-LOOKS_BETWEEN = 20  # at the most, for a burst: some 50,000 lines, which is what the log's file holds
+LOOKS_IN_BURST = 20  # beyond these, until it is quiet again: some 50,000 lines, which is what the log holds
 
 
 INTERNAL = {"code": "INTERNAL", "message": "Synapse failed while it delivered the task: see its log"}
@@ -91,7 +93,7 @@ class Host:
         self._console: dict[str, object] | None = None
         self._status_timer: asyncio.TimerHandle | None = None
         self._look_timer: asyncio.TimerHandle | None = None
-        self._looks_left = LOOKS_BETWEEN
+        self._looks_left = LOOKS_IN_BURST
         self._controller: TerminalController | None = None
         self._entry: Entry = {}
         self._settings: Settings
@@ -99,6 +101,7 @@ class Host:
         self._registry = AgentRegistry()
         self._engine: TaskEngine | None = None
         self._folder = ""
+        self._run = ""
         self._typed: frozenset[str] = frozenset()
         self._child = (0, "")
 
@@ -167,6 +170,7 @@ class Host:
         """Carry tasks; a fault in one of them must not end the others."""
         assert self._controller is not None and self._engine is not None
         delivery = Delivery(self._controller, self._engine, self._folder, self._typed)
+        self._instruct()
         while True:
             try:
                 await delivery.run()
@@ -174,6 +178,22 @@ class Host:
                 logger.exception("a delivery failed")
                 if self._engine.running is not None:
                     self._engine.fail(self._engine.running, INTERNAL)
+
+    def _instruct(self) -> None:
+        """Where the CLI has no better way, the first thing typed is who else is here; once a run."""
+        assert self._controller is not None and self._engine is not None
+        if self._controller.profile.instructions.method != "typed" or not self._settings.initial_instructions:
+            return
+        text = build_instructions(self._entry, self._registry.list_agents().values())
+        try:
+            self._engine.submit(
+                text_message(text),
+                sender={"name": SYSTEM},
+                priority=4,
+                request_id=f"instructions/{self._run}",
+            )
+        except TaskError as error:
+            logger.warning("the agent is not told about the others: %s", error)
 
     def _on_event(self, event: Mapping[str, Any]) -> None:
         assert self._controller is not None
@@ -249,7 +269,8 @@ class Host:
         self._output_log = OutputLog(paths.output_file(str(entry["name"])))
         self._folder = paths.private_dir(paths.agent_dir(str(entry["agent_id"])))
         self._typed = frozenset(hello["injected"])
-        self._engine = _open_engine(os.path.join(self._folder, "tasks.db"), f"{child}-{hello['started_at']}")
+        self._run = f"{child}-{hello['started_at']}"
+        self._engine = _open_engine(os.path.join(self._folder, "tasks.db"), self._run)
         screen = self._controller.screen
         logger.info("host %s of %s is here (%s)", hello["generation"], entry["name"], screen.name)
         self._met.set()
@@ -299,10 +320,11 @@ class Host:
 
     def _look_in_time(self) -> None:
         self._look_timer = None
-        self._looks_left = LOOKS_BETWEEN
         started = time.perf_counter()
         if self._look():
             self._look_later(max(LOOK_EVERY, 50 * (time.perf_counter() - started)))
+        else:
+            self._looks_left = LOOKS_IN_BURST
 
     def _look(self) -> bool:
         """Whether another look is worth it."""

@@ -1,32 +1,35 @@
 """Turns this process into the relay of one agent: claim, bind, register, spawn, run.
 
-Until the agent is spawned every import counts: `socket` alone costs 4 ms (hence `_socket`), the relay's own
-modules 6. They are imported while the agent starts.
+Until the agent is spawned every import counts: `socket` alone costs 4 ms (hence `_socket`), `json` or `re` 9.
+The relay's own modules are imported while the agent starts.
 """
 
 from __future__ import annotations
 
 import _socket
 import errno
-import json
 import os
 import time
-from collections.abc import Callable, Iterable, Sequence
 
-from synapse import paths
+from synapse import jsontext, paths
 from synapse.addresses import Address, safe_address
+from synapse.agent_context import build_instructions
 from synapse.agents.flags import channel_arguments
 from synapse.config import Settings, load_settings
 from synapse.errors import SynapseError, UsageError
-from synapse.profiles import Profile, pack_profile
+from synapse.profiles import Profile, instruction_arguments, pack_profile
 from synapse.registry import AgentRegistry, Entry, current_dir
 from synapse.relay.console import Console
 from synapse.relay.pty import Pty, make_winsize, split_winsize
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
     from synapse.relay.link import HostLink
     from synapse.relay.loop import Relay
+
+    Report = Callable[[dict[str, object]], None]
 
 FIRST_COMMON_PORT = 8200  # for a profile without a range, and for every range that is full
 LAST_PORT = 65535
@@ -42,9 +45,12 @@ _TERMINAL_VARIABLES = (
 class Claim:
     """A name, a port and the sockets, ours from here on."""
 
-    def __init__(self, registry: AgentRegistry, entry: Entry, sockets: list[_socket.socket]) -> None:
+    def __init__(
+        self, registry: AgentRegistry, entry: Entry, others: list[Entry], sockets: list[_socket.socket]
+    ) -> None:
         self.registry = registry
         self.entry = entry
+        self.others = others
         self.agent_id = str(entry["agent_id"])
         self.name = str(entry["name"])
         self.tcp, self.control, self.events, self.attach = sockets
@@ -82,7 +88,7 @@ def claim(
             endpoint=address.endpoint(number),
             socket=control.getsockname(),
         )
-    return Claim(registry, entry, [tcp, control, events, attach])
+    return Claim(registry, entry, list(live.values()), [tcp, control, events, attach])
 
 
 def _candidate_ports(profile: Profile, settings: Settings, name: str, port: int | None) -> Iterable[int]:
@@ -195,9 +201,6 @@ class Logger:
             pass  # no log is no reason to end the human's session
 
 
-Report = Callable[[dict[str, object]], None]
-
-
 def run_agent(
     profile: Profile,
     args: Sequence[str],
@@ -217,8 +220,9 @@ def run_agent(
     log = Logger(paths.log_file(agent.name))
     try:
         started_at = time.time()
-        pty = _spawn(profile, command, [*profile.args, *args], agent, console)
-        log(f"started {agent.name}: {json.dumps(list(args))} as {pty.pid}, port {agent.entry['port']}")
+        own = _instructions(profile, settings, agent, args)
+        pty = _spawn(profile, command, own, [*profile.args, *args], agent, console)
+        log(f"started {agent.name}: {jsontext.dumps(list(args))} as {pty.pid}, port {agent.entry['port']}")
         relay, link = _make_relay(profile, agent, pty, console, settings, token, started_at, report, log)
         try:
             status = relay.run()
@@ -241,11 +245,26 @@ def run_agent(
     return status
 
 
+def _instructions(profile: Profile, settings: Settings, agent: Claim, args: Sequence[str]) -> list[str]:
+    """The arguments that tell the agent about the others, unless the user has given that one himself."""
+    argument = profile.instructions.argument
+    if not settings.initial_instructions or not argument:
+        return []
+    if any(word == argument or word.startswith(f"{argument}=") for word in args):
+        return []
+    return instruction_arguments(profile, build_instructions(agent.entry, agent.others))
+
+
 def _spawn(
-    profile: Profile, command: list[str], args: list[str], agent: Claim, console: Console | None
+    profile: Profile,
+    command: list[str],
+    own: list[str],
+    args: list[str],
+    agent: Claim,
+    console: Console | None,
 ) -> Pty:
     env = _environment(profile, agent.entry)
-    argv = [*command, *channel_arguments(profile.channel, args, env), *args]
+    argv = [*command, *channel_arguments(profile.channel, args, env), *own, *args]
     try:
         if console is not None:
             return Pty.spawn(argv, env, console.winsize(), console.saved)
@@ -265,8 +284,6 @@ def _make_relay(
     report: Report | None,
     log: Logger,
 ) -> tuple[Relay, HostLink]:
-    import socket
-
     from synapse.relay.link import HostLink
     from synapse.relay.loop import Relay
 
@@ -297,8 +314,7 @@ def _make_relay(
     inherited = [sock.fileno() for sock in (agent.tcp, agent.control, agent.events)]
     command = [*paths.our_python(), "-m", "synapse.host"]
     link = HostLink(command, inherited, hello, log, log.path)
-    listener = socket.socket(fileno=agent.attach.detach())
-    relay = Relay(pty, link, listener, console, settings.detach_keys, on_ready, log)
+    relay = Relay(pty, link, agent.attach, console, settings.detach_keys, on_ready, log)
     return relay, link
 
 

@@ -8,12 +8,11 @@ import re
 
 # Only what changes a mode. Colours and cursor movement, the bulk of any output, are turned away at once by
 # the look-ahead: trying the alternatives on each cost as much as all the rest of the relay's work.
-_CHANGES = re.compile(
-    rb"\x1b(?!\[[0-9;]*+[A-Zfm])(?:"
-    rb"\[(?:([?>=<])([0-9;:]*)([hlum])|([0-9;]*)(r)|([0-9]*) (q)|(!p))"
-    rb"|([=>c])"
-    rb")"
+_CHANGES = re.compile(rb"\x1b(?!\[[0-9;]*+[A-Zfm])(?:\[(?:[?>=<][0-9;:]*[hlum]|[0-9;]*r|[0-9]* q|!p)|[=>c])")
+_PARTS = re.compile(
+    rb"\x1b(?:\[(?:([?>=<])([0-9;:]*)([hlum])|([0-9;]*)(r)|([0-9]*) (q)|(!p))|([=>c]))",
 )
+_SIMPLE_LIMIT = 256
 _COMPLETE = re.compile(rb"\x1b(?:\[[0-?]*[ -/]*[@-~]|[^\[])")
 _LONGEST = 64  # of the sequences above; a longer unfinished one is not ours
 
@@ -24,6 +23,7 @@ _ALTERNATE = frozenset({47, 1047, 1049})
 class ModeTracker:
     def __init__(self) -> None:
         self._carry = b""
+        self._simple: dict[bytes, tuple[int, bool | None]] = {}  # what `_private` becomes by a sequence
         self._forget()
 
     def _forget(self) -> None:
@@ -43,15 +43,25 @@ class ModeTracker:
         if cut >= 0 and not _COMPLETE.match(data, cut):
             self._carry = data[cut:]
             data = data[:cut]
-        for match in _CHANGES.finditer(data):
-            self._apply(match)
+        for sequence in _CHANGES.findall(data):
+            simple = self._simple.get(sequence)  # an agent sets the same few modes with every frame
+            if simple is None:
+                self._apply(sequence)
+            elif simple[1] is None:
+                self._private.pop(simple[0], None)
+            else:
+                self._private[simple[0]] = simple[1]
 
-    def _apply(self, match: re.Match[bytes]) -> None:
+    def _apply(self, sequence: bytes) -> None:
+        match = _PARTS.fullmatch(sequence)
+        assert match is not None
         prefix, params, final, region, is_region, style, is_style, soft_reset, single = match.groups()
         if prefix == b"?" and final in (b"h", b"l"):
             for number in params.replace(b":", b";").split(b";"):
                 if number:
                     self._set_private(int(number), final == b"h")
+            if params.isdigit() and len(self._simple) < _SIMPLE_LIMIT and int(params) not in _ALTERNATE:
+                self._simple[sequence] = (int(params), self._private.get(int(params)))
         elif final == b"u":
             self._set_kitty(prefix, params)
         elif final == b"m" and prefix == b">":

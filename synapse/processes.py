@@ -1,8 +1,13 @@
 """Processes that are not our children, told apart even when a pid is used again."""
 
 import os
-import signal
 import time
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import signal
+else:
+    import _signal as signal  # `signal` itself would bring `enum`: 5 ms of every start
 
 
 def _stat(pid: int) -> list[str]:

@@ -7,20 +7,24 @@ load anyway: it starts through this module.
 
 from __future__ import annotations
 
-import re
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    import re
+    from collections.abc import Callable, Iterable
     from typing import Any
 
     from synapse.errors import SynapseError
 
-NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]*")
+_LETTERS = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-")
 TRUE_WORDS = frozenset(("true", "on", "yes", "1"))
 FALSE_WORDS = frozenset(("false", "off", "no", "0"))
 # Where one of these stands in a set, Python warns on stderr, which is the human's terminal.
 AMBIGUOUS_IN_A_SET = ("[[", "--", "&&", "~~", "||")
+
+
+def is_name(text: str) -> bool:
+    """Letters, digits, _ and -, which does not begin it."""
+    return bool(text) and text[0] != "-" and _LETTERS.issuperset(text)
 
 
 def nearest(word: str, allowed: Iterable[str]) -> str:
@@ -163,6 +167,8 @@ class Regex(Kind):
         pattern = Text(empty=False).take(value)
         if pattern in self.names:
             return pattern
+        import re
+
         if self.names and "_" in pattern and re.fullmatch("[A-Z0-9_]+", pattern):
             raise ValueError(
                 f"names a terminal mode that is not known: {pattern}{nearest(pattern, self.names)}"
@@ -177,6 +183,8 @@ class Regex(Kind):
 
 
 def compiled(pattern: str) -> re.Pattern[str]:
+    import re
+
     if not any(pair in pattern for pair in AMBIGUOUS_IN_A_SET):
         return re.compile(pattern)
     import warnings
@@ -195,6 +203,8 @@ class Ports(Kind):
     def take(self, value: object) -> tuple[int, int]:
         if isinstance(value, bool) or not isinstance(value, (int, str)):
             raise ValueError
+        import re
+
         match = re.fullmatch(r"\s*([0-9]{1,5})\s*(?:-\s*([0-9]{1,5})\s*)?", str(value))
         if not match:
             raise ValueError
@@ -270,12 +280,12 @@ class ListOf(Kind):
 
 
 class MappingOf(Kind):
-    """Any keys that match `key`, each with a value of `kind`, or none where `null` allows it."""
+    """Any keys that `key` takes, each with a value of `kind`, or none where `null` allows it."""
 
     __slots__ = ("key", "key_rule", "kind", "null")
     expected = "a mapping"
 
-    def __init__(self, kind: Kind, key: re.Pattern[str], key_rule: str, null: bool = False) -> None:
+    def __init__(self, kind: Kind, key: Callable[[str], bool], key_rule: str, null: bool = False) -> None:
         self.kind, self.key, self.key_rule, self.null = kind, key, key_rule, null
 
     def check(self, value: object, at: str, problems: list[str]) -> Any:
@@ -284,7 +294,7 @@ class MappingOf(Kind):
             return None
         result: dict[str, Any] = {}
         for key, item in value.items():
-            if not self.key.fullmatch(key):
+            if not self.key(key):
                 problems.append(f"{at} has the key {key!r}, and a key here must be {self.key_rule}")
             elif item is None and self.null:
                 result[key] = None
@@ -315,7 +325,8 @@ class Section(Kind):
             kind = self.fields.get(key)
             if kind is None:
                 hint = nearest(key, self.fields) or f" (allowed: {', '.join(self.fields)})"
-                problems.append(f"{prefix}{key} is not a known field{hint}")
+                named = key if key.isprintable() else repr(key)
+                problems.append(f"{prefix}{named} is not a known field{hint}")
             else:
                 result[key] = None if item is None else kind.check(item, prefix + key, problems)
         for key in self.required:

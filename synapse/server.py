@@ -24,6 +24,7 @@ from synapse.dialect import dialect_routes
 from synapse.docs_page import docs_routes
 from synapse.push import PushSender
 from synapse.recording import record
+from synapse.registry import READY
 from synapse.tasks import TaskEngine
 from synapse.urls import Pinned, UrlRefused, pin_url_async
 
@@ -47,6 +48,10 @@ class Raw(BaseModel):
 
 class Typed(BaseModel):
     bytes: int
+
+
+class Interrupted(BaseModel):
+    interrupted: bool
 
 
 class ScreenModel(BaseModel):
@@ -152,6 +157,13 @@ def private_app(controller: TerminalController, engine: TaskEngine, about: About
             raise HTTPException(422, "data is not base64") from error
         controller.type_keys(data)
         return Typed(bytes=len(data))
+
+    @app.post("/terminal/interrupt")
+    async def interrupt() -> Interrupted:
+        busy = controller.status != READY
+        if busy:  # an idle agent may take it for an order to quit
+            controller.interrupt()
+        return Interrupted(interrupted=busy)
 
     @app.get("/terminal/recording")
     async def recording() -> StreamingResponse:

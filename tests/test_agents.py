@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import signal
 import socket
 import subprocess
@@ -19,7 +20,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from synapse.agents import open_channel
+from synapse.agents import flags, open_channel
 from synapse.agents.base import Surroundings
 from synapse.agents.facts import (
     Fact,
@@ -56,6 +57,11 @@ class TestFlags:
         assert flag == "--settings" and {"UserPromptSubmit", "Stop", "PermissionRequest"} <= set(hooks)
         command = hooks["Stop"][0]["hooks"][0]["command"]
         assert HOOK_PROGRAM in command and command.endswith(" claude")
+
+    def test_claudes_shell_finds_the_hook_program_anywhere(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(flags, "HOOK_PROGRAM", "/it's $HOME/日本/hook.py")
+        hooks = json.loads(channel_arguments("claude", [], {})[1])["hooks"]
+        assert shlex.split(hooks["Stop"][0]["hooks"][0]["command"])[-2:] == [flags.HOOK_PROGRAM, "claude"]
 
     @pytest.mark.parametrize("args", [["--settings", "x.json"], ["--settings=x.json"], ["--bare"]])
     def test_the_users_own_settings_win(self, args: list[str]) -> None:

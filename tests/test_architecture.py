@@ -20,18 +20,23 @@ ROOMS: dict[str, set[str]] = {
     "modes": set(),
     "keys": set(),
     "cells": set(),
+    "jsontext": set(),
     "processes": set(),
     "schema": {"errors", "keys"},
-    "yamlfile": {"errors", "paths"},
+    "yamlfile": {"digest", "errors", "jsontext", "paths"},
     "profiles": {"errors", "keys", "paths", "record", "schema", "yamlfile"},
     "config": {"errors", "keys", "paths", "record", "schema", "yamlfile"},
-    "registry": {"digest", "errors", "paths"},
     "key_decoder": set(),
     "line_editor": {"cells"},
     "commands": {"record"},
     "input_router": {"commands", "key_decoder", "line_editor"},
-    "relay": {"commands", "input_router", "modes", "processes"},
-    "launch": {"addresses", "agents.flags", "config", "errors", "paths", "profiles", "registry", "relay"},
+    "relay": {"commands", "input_router", "jsontext", "modes", "processes"},
+    "registry": {"digest", "errors", "jsontext", "paths"},
+    "agent_context": set(),
+    "launch": {
+        *("addresses", "agent_context", "agents.flags", "config", "errors", "jsontext", "paths", "profiles"),
+        *("registry", "relay"),
+    },
     "terminal": {"modes"},
     "idle_detector": set(),
     "menus": set(),
@@ -41,7 +46,7 @@ ROOMS: dict[str, set[str]] = {
     "fences": set(),
     "output_parser": {"fences"},
     "status": {"registry"},
-    "agents": {"processes", "registry", "status"},
+    "agents": {"jsontext", "processes", "registry", "status"},
     "turns": {"agents", "registry"},
     "observer": {
         *("agents", "error_detector", "idle_detector", "input_detector", "profiles", "registry"),
@@ -53,6 +58,7 @@ ROOMS: dict[str, set[str]] = {
     "task_rows": {"database", "task"},
     "task_store": {"database", "event_emitter", "task", "task_rows"},
     "tasks": {"event_emitter", "task", "task_store"},
+    "task_shelf": {"errors", "paths", "task", "task_rows"},
     "composer": {"profiles"},
     "answers": {"composer", "input_detector", "keys", "task"},
     "task_files": {"paths", "task"},
@@ -91,34 +97,30 @@ ROOMS: dict[str, set[str]] = {
     "controller": {"agents", "observer", "profiles", "relay.typed", "relay.wire", "status", "terminal"},
     "server": {
         *("a2a_card", "a2a_convert", "a2a_routes", "callbacks", "controller", "dialect", "docs_page"),
-        *("keys", "push", "recording", "tasks", "urls"),
+        *("keys", "push", "recording", "registry", "tasks", "urls"),
     },
     "host": {
-        *(
-            "a2a_card",
-            "agents",
-            "controller",
-            "delivery",
-            "doors",
-            "output_log",
-            "paths",
-            "processes",
-            "profiles",
-        ),
+        *("a2a_card", "agent_context", "agents", "controller", "delivery", "doors", "output_log", "paths"),
+        *("processes", "profiles", "task"),
         *("config", "task_store", "tasks"),
         *("registry", "relay.console", "relay.wire", "server", "terminal"),
     },
     "cli": {
         *("cells", "config", "control", "errors", "launch", "paths", "profiles", "registry"),
-        *("relay.console", "schema", "terminal", "tokens"),
+        *("relay.console", "schema", "task", "task_shelf", "terminal", "tokens"),
     },
     "testing": {"relay.pty", "terminal"},
     "dummy_agent": {"cells"},
 }
 STDLIB_ROOMS = {
-    *("cells", "digest", "errors", "record", "paths", "modes", "keys", "processes", "schema", "yamlfile"),
-    *("profiles", "config", "registry", "relay", "launch", "control", "dummy_agent"),
-    *("addresses", "tokens", "commands", "input_router", "key_decoder", "line_editor"),
+    "key_decoder": set(),
+    "line_editor": {"cells"},
+    "commands": {"record"},
+    "input_router": {"commands", "key_decoder", "line_editor"},
+    "relay": {"commands", "input_router", "jsontext", "modes", "processes"},
+    *("cells", "digest", "errors", "jsontext", "record", "paths", "modes", "keys", "processes", "schema"),
+    *("yamlfile", "profiles", "config", "registry", "relay", "launch", "control", "dummy_agent"),
+    *("addresses", "agent_context", "tokens"),
 }
 
 
@@ -177,8 +179,22 @@ def test_modules_stay_small() -> None:
     assert long == {}
 
 
-def test_the_relay_imports_nothing_heavy() -> None:
-    heavy = ("asyncio", "dataclasses", "inspect", "logging", "pathlib", "subprocess", "typing", "argparse")
-    probe = f"import sys, synapse.launch; print([m for m in {heavy} if m in sys.modules])"
+@pytest.mark.parametrize(("module", "more"), [("launch", ("collections",)), ("relay.loop", ())])
+def test_what_the_human_waits_for_imports_nothing_heavy(module: str, more: tuple[str, ...]) -> None:
+    heavy = (
+        *(
+            "argparse",
+            "asyncio",
+            "contextlib",
+            "dataclasses",
+            "enum",
+            "functools",
+            "inspect",
+            "json",
+            "logging",
+        ),
+        *("pathlib", "re", "shlex", "signal", "socket", "subprocess", "typing", *more),
+    )
+    probe = f"import sys, synapse.{module}; print([m for m in {heavy} if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", probe], capture_output=True, text=True)
     assert done.stdout.strip() == "[]", done.stdout + done.stderr

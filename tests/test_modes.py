@@ -80,3 +80,12 @@ def test_undo_undoes_and_redo_redoes(pieces: list[bytes]) -> None:
 @given(st.binary(max_size=300))
 def test_no_bytes_make_it_fail(data: bytes) -> None:
     tracked(data).undo()
+
+
+def test_a_mode_that_is_set_with_every_frame_is_followed_every_time() -> None:
+    tracker = tracked(*[b"\x1b[?2026h\x1b[?25lframe\x1b[?25h\x1b[?2026l\x1b[?2004h\x1b[?1049h"] * 3)
+    assert sorted(tracker.redo().split(b"\x1b")[1:]) == [b"[?1049h", b"[?2004h"]
+    tracker.feed(b"\x1b[?25l\x1b[?2026h\x1b[?1049l")
+    assert (tracker.is_set(25), tracker.is_set(2026), tracker.alternate_screen) == (False, True, False)
+    tracker.feed(b"\x1b[!p\x1b[?2026h")
+    assert (tracker.is_set(25), tracker.is_set(2026), tracker.is_set(2004)) == (True, True, False)

@@ -45,7 +45,7 @@ KINDS: list[Kind] = [
     Words(),
     Keys("strong"),
     ListOf(Text(empty=False)),
-    MappingOf(Integer(1, 9), schema.NAME, "a name", null=True),
+    MappingOf(Integer(1, 9), schema.is_name, "a name", null=True),
     Section({"a": Text(), "b": ListOf(Integer(1, 9))}, required=("a",)),
 ]
 

@@ -5,13 +5,18 @@ On the relay's path: light imports only.
 
 from __future__ import annotations
 
-import json
 import os
 import sys
-from collections.abc import Mapping, Sequence
+
+from synapse import jsontext
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
 
 HOOK_PROGRAM = os.path.join(os.path.dirname(os.path.abspath(__file__)), "hook.py")
 
+_PLAIN = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._-+")
 _CLAUDE_EVENTS = (
     *("SessionStart", "UserPromptSubmit", "PermissionRequest", "PostToolUse", "Notification"),
     *("Stop", "StopFailure", "PreCompact", "SessionEnd"),
@@ -35,21 +40,25 @@ def _hook_command(kind: str) -> list[str]:
     return [sys.executable, "-I", "-S", HOOK_PROGRAM, kind]
 
 
+def _quoted(word: str) -> str:
+    """One word for a shell; `shlex` would bring `re`."""
+    return word if _PLAIN.issuperset(word) else "'" + word.replace("'", "'\\''") + "'"
+
+
 def _claude(args: Sequence[str]) -> list[str]:
     if _has(args, "--settings") or "--bare" in args:
         return []
-    import shlex
-
-    command = {"type": "command", "command": shlex.join(_hook_command("claude")), "timeout": 5}
+    line = " ".join(map(_quoted, _hook_command("claude")))
+    command = {"type": "command", "command": line, "timeout": 5}
     settings = {"hooks": {event: [{"hooks": [command]}] for event in _CLAUDE_EVENTS}}
-    return ["--settings", json.dumps(settings)]
+    return ["--settings", jsontext.dumps(settings)]
 
 
 def _codex(args: Sequence[str], env: Mapping[str, str]) -> list[str]:
     if any(value.replace(" ", "").startswith("notify=") for value in _values(args, "-c", "--config")):
         return []
     command = [*_hook_command("codex"), *_codex_users_notify(args, env)]
-    return ["-c", f"notify={json.dumps(command, ensure_ascii=False)}"]
+    return ["-c", f"notify={jsontext.dumps(command)}"]
 
 
 def _codex_users_notify(args: Sequence[str], env: Mapping[str, str]) -> list[str]:
@@ -95,7 +104,7 @@ def _gemini_version(env: Mapping[str, str]) -> tuple[int, ...]:
     program = os.path.realpath(shutil.which("gemini", path=env.get("PATH")) or "")
     try:
         with open(os.path.join(os.path.dirname(os.path.dirname(program)), "package.json"), "rb") as file:
-            version = json.load(file)["version"]
+            version = jsontext.loads(file.read().decode())["version"]
         return tuple(int(number) for number in version.split("-")[0].split("."))
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return (0,)

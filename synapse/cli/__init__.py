@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable
 
 from synapse.errors import SynapseError, UsageError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 # name: (module under synapse.cli, one line of help)
 COMMANDS = {
@@ -19,6 +22,11 @@ COMMANDS = {
     "screen": ("screen", "print an agent's screen as text"),
     "keys": ("keys", "press keys in an agent's terminal"),
     "logs": ("logs", "an agent's output and Synapse's own log of it"),
+    "tasks": ("tasks", "the tasks that were sent, and what became of them"),
+    "task": ("task", "one task, whole"),
+    "input": ("input", "answer what an agent asks in a task"),
+    "cancel": ("cancel", "take a task back"),
+    "interrupt": ("interrupt", "stop what an agent is doing"),
     "profiles": ("profiles", "the agents that can be started, and how"),
     "config": ("config", "the settings in force, and where each comes from"),
     "record": ("record", "record a running agent as a golden case"),

@@ -9,8 +9,9 @@ from __future__ import annotations
 import os
 import sys
 
-from synapse import keys, paths, yamlfile
+from synapse import keys, paths, schema, yamlfile
 from synapse.errors import ProfileError
+from synapse.profiles import fields
 from synapse.profiles.fields import (
     DEFAULTS,
     FIELDS,
@@ -25,7 +26,7 @@ from synapse.profiles.fields import (
     Signals,
 )
 from synapse.record import Record
-from synapse.schema import NAME, nearest, validate
+from synapse.schema import is_name, nearest, validate
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -170,7 +171,7 @@ def _find(name: str) -> tuple[str, str]:
         raise ProfileError(
             f"{name} is a word of synapse itself and cannot name a profile; see `synapse profiles`"
         )
-    if NAME.fullmatch(name):
+    if is_name(name):
         path = _user_file(name) or _built_in_file(name)
         if path:
             return path, _source(name, path)
@@ -223,25 +224,28 @@ def _layers(name: str, path: str) -> list[tuple[str, dict[str, Any]]]:
     chain = [name]
     while True:
         try:
-            data = yamlfile.load(path, ProfileError)
+            layer = yamlfile.load(path, ProfileError, _check, (fields.__file__, schema.__file__))
         except FileNotFoundError:
             raise ProfileError(
                 f"{path} cannot be read: it is a link to nothing, or was just removed"
             ) from None
-        layer = validate(FIELDS, data, path, ProfileError)
         base = layer.pop("extends", None)
         layers.append((path, layer))
         if base is None:
             return layers
         # A profile that extends its own name means the built-in one.
         found = _built_in_file(base) if base == chain[-1] else _user_file(base) or _built_in_file(base)
-        if not NAME.fullmatch(base) or not found:
+        if not is_name(base) or not found:
             hint = nearest(base, [known for known in _all_files() if known != name])
             raise ProfileError(f"{path}: extends names {base}, and there is no such profile to extend{hint}")
         chain.append(base)
         if any(found == used for used, _ in layers):
             raise ProfileError(f"{path}: extends goes in a circle: {' -> '.join(chain)}")
         path = found
+
+
+def _check(data: object, path: str) -> dict[str, Any]:
+    return validate(FIELDS, data, path, ProfileError)
 
 
 def _merge(values: dict[str, Any], origins: dict[str, str], key: str, value: Any, path: str) -> None:
@@ -315,6 +319,7 @@ def _build(explained: Explained) -> Profile:
             "bare": tuple(values["bare"]),
             "expands": tuple(values["expands"]),
             "answers": tuple(values["answers"]),
+            "ports": tuple(values["ports"]) if values["ports"] else None,
             "clear_keys": clear if isinstance(clear, str) else tuple(clear),
             "interrupt_keys": keys.encode(values["interrupt_keys"]),
             "idle_detection": IdleDetection(**values["idle_detection"]),

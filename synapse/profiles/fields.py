@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 from synapse.record import Record
 from synapse.schema import (
     Boolean,
@@ -43,7 +41,8 @@ MODE_NAMES = {
 }
 
 
-_ENV_NAME = re.compile(r"[^=\0]+")
+def _is_variable(text: str) -> bool:
+    return bool(text) and "=" not in text and "\0" not in text
 
 
 class _SubmitSequence(Text):
@@ -70,7 +69,7 @@ FIELDS = Section(
         "extends": Text(empty=False),
         "command": Words(),
         "args": ListOf(Text()),
-        "env": MappingOf(Text(), _ENV_NAME, "the name of a variable", null=True),
+        "env": MappingOf(Text(), _is_variable, "the name of a variable", null=True),
         "title": Text(),
         "description": Text(),
         "install": Text(),
@@ -137,7 +136,7 @@ DEFAULTS: dict[str, Any] = {
     "interrupt_keys": ["C-c"],
     "idle_detection": {"strategy": None, "pattern": None, "pattern_use": "always", "timeout": 2.0},
     "input_detection": {"enabled": True, "additional_patterns": []},
-    "instructions": {"method": "typed", "argument": None},
+    "instructions": {"method": "off", "argument": None},
     "channel": "none",
     "signals": {"title": [], "osc": [], "screen": []},
     "response_end": None,

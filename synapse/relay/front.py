@@ -4,21 +4,29 @@ It is the terminal that the command was started in, for good; or, for a backgrou
 last.
 """
 
-import os
-import signal
-import socket
-from collections.abc import Callable
+from __future__ import annotations
 
-from synapse.modes import ModeTracker
+import os
+
 from synapse.relay import wire
-from synapse.relay.attach import Client, peer_is_us
-from synapse.relay.chord import Chord
 from synapse.relay.console import Console
 from synapse.relay.injector import Injector
 from synapse.relay.link import HostLink
 from synapse.relay.pty import Pty, split_winsize
 from synapse.relay.reactor import READ, WRITE, Reactor
 from synapse.relay.typed import NOTHING, what_was_typed
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import _socket
+    import signal
+    from collections.abc import Callable
+
+    from synapse.modes import ModeTracker
+    from synapse.relay.attach import Client
+    from synapse.relay.chord import Chord
+else:
+    import _signal as signal
 
 HIGH_WATER = 256 * 1024  # bytes waiting for somebody slow: stop reading where they come from
 SNAPSHOT_PATIENCE = 1.0
@@ -32,7 +40,7 @@ class Front:
         link: HostLink,
         injector: Injector,
         console: Console | None,
-        listener: socket.socket,
+        listener: _socket.socket,
         detach_keys: tuple[bytes, bytes],
         on_gone: Callable[[], None],
         on_keys: Callable[[], None],
@@ -45,12 +53,12 @@ class Front:
         self._injector = injector
         self._listener = listener
         self._detach_keys = detach_keys
-        self._chord = Chord(*detach_keys)
+        self._chord: Chord | None = None  # of an attached terminal
         self._on_gone = on_gone  # the terminal that the command was started in has disappeared
         self._on_keys = on_keys  # the agent has just been given some
         self._rebalance = rebalance
         self._rewatch = rewatch  # the same, when what is to be watched has changed
-        self._modes = ModeTracker()
+        self._tracker: ModeTracker | None = None
         self._clients: list[Client] = []
         self._attached: Client | None = None
         self._held: bytearray | None = None  # output kept back until a new terminal has its snapshot
@@ -67,6 +75,15 @@ class Front:
         if self.console is not None:
             self.console.enter_raw()
         self.balance()
+
+    @property
+    def _modes(self) -> ModeTracker:
+        """Made for the agent's first output, once the human has it."""
+        if self._tracker is None:
+            from synapse.modes import ModeTracker
+
+            self._tracker = ModeTracker()
+        return self._tracker
 
     # --- bytes --------------------------------------------------------------------------------------------
 
@@ -115,7 +132,7 @@ class Front:
                 return
             if self.resized:
                 self.take_size()  # a key typed after a resize must not overtake it
-            if data and self._attached is not None:
+            if data and self._chord is not None:
                 data, detach = self._chord.feed(data)
                 if detach:
                     self._pty.write(data)
@@ -235,10 +252,15 @@ class Front:
     # --- attaching ----------------------------------------------------------------------------------------
 
     def _on_connection(self, _: int) -> None:
+        import socket
+
+        from synapse.relay.attach import Client, peer_is_us
+
         try:
-            connection, _address = self._listener.accept()
+            fd, _address = self._listener._accept()  # type: ignore[attr-defined]
         except OSError:
             return
+        connection = socket.socket(fileno=fd)
         if not peer_is_us(connection):
             connection.close()
             return
@@ -281,6 +303,8 @@ class Front:
         if self._attached is not None:
             self._detach("another terminal attached")
         self.console, self._attached = console, client
+        from synapse.relay.chord import Chord
+
         self._chord = Chord(*self._detach_keys)
         console.enter_raw()
         client.tell("attached")
@@ -324,7 +348,7 @@ class Front:
             self._move_below()
             self._quieten()
         self._forget_console()
-        self._attached = None
+        self._attached = self._chord = None
         client.tell("detached", why=why)
         self._drop(client)
 

@@ -6,10 +6,10 @@ it runs the human's keys are kept back, and come right after it. It runs here to
 the host, and a new host is told which injections were carried out: none is ever carried out twice.
 """
 
-import json
 from collections import deque
 from collections.abc import Callable
 
+from synapse import jsontext
 from synapse.relay.pty import Pty
 from synapse.relay.reactor import Reactor
 
@@ -47,7 +47,7 @@ class Injector:
         self._release = release
 
     def inject(self, payload: bytes, keys: int, output: int, suspended: bool) -> None:
-        request = json.loads(payload)
+        request = jsontext.loads(payload.decode())
         name = str(request["id"])
         refusal = None
         if self.busy:

@@ -10,10 +10,15 @@ To the relay it looks like the agent: it stops when the agent stops, and ends as
 from __future__ import annotations
 
 import os
-import signal
 import sys
 
 from synapse import processes
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import signal
+else:
+    import _signal as signal  # `signal` itself would bring `enum`: 5 ms of every start
 
 _PR_SET_PDEATHSIG = 1
 _RELAY_IS_GONE = signal.SIGPWR if sys.platform == "linux" else signal.SIGIO

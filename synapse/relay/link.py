@@ -1,13 +1,20 @@
 """The relay's end of the host: start it, feed it, and replace it when it dies, hangs or cannot follow."""
 
+from __future__ import annotations
+
+import _socket
 import os
-import signal
-import socket
 import time
 from collections import deque
-from collections.abc import Callable
 
 from synapse.relay import wire
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import signal
+    from collections.abc import Callable
+else:
+    import _signal as signal
 
 SPOOL_LIMIT = 64 * 1024 * 1024  # a host this far behind will not catch up
 RECENT_LIMIT = 128 * 1024  # of output, for a host that comes later
@@ -40,13 +47,13 @@ class HostLink:
         self._unanswered = 0
         self._starts: list[float] = []
         self._unpacker = wire.Unpacker()
-        self.socket: socket.socket | None = None
+        self.socket: _socket.socket | None = None
         self.pid = 0
         self.ready = False
 
     def start(self) -> None:
         """Start a host; it is given the same listening sockets as the one before."""
-        ours, theirs = socket.socketpair()
+        ours, theirs = _socket.socketpair(_socket.AF_UNIX, _socket.SOCK_STREAM)
         ours.setblocking(False)
         for fd in (theirs.fileno(), *self._inherited):
             os.set_inheritable(fd, True)
@@ -73,9 +80,9 @@ class HostLink:
         self.socket = ours
         self._unpacker = wire.Unpacker()
         self._unanswered = 0
-        self._spool = bytearray(wire.pack_json(wire.HELLO, self._hello()))
-        if self.generation > 1:  # what was written before it came; the first host is there from the start
-            self._spool += wire.pack(wire.OUTPUT, self.recent())
+        # The first host is given everything that came before it, a later one the last of the output.
+        before = self._spool if self.generation == 1 else wire.pack(wire.OUTPUT, self.recent())
+        self._spool = bytearray(wire.pack_json(wire.HELLO, self._hello())) + before
 
     @property
     def generation(self) -> int:
@@ -101,12 +108,17 @@ class HostLink:
 
     def _later(self, frame: bytes) -> None:
         """The host does not need to wake for every keystroke: it would take the time from its echo."""
-        if self.socket is None:
+        if not self._listens:
             return
         self._pending.append(frame)
         self._pending_size += len(frame)
         if self._pending_size >= BATCH:
             self.push()
+
+    @property
+    def _listens(self) -> bool:
+        """Whether there is a host, or the first one is still to come."""
+        return self.socket is not None or not self._starts
 
     @property
     def waiting(self) -> bool:
@@ -127,9 +139,9 @@ class HostLink:
         self._send(frame)
 
     def _send(self, frame: bytes) -> None:
-        if self.socket is None:
+        if not self._listens:
             return
-        if not self._spool:
+        if self.socket is not None and not self._spool:
             try:
                 frame = frame[self.socket.send(frame) :]
             except BlockingIOError:

@@ -5,18 +5,20 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
-import signal
 import struct
 import sys
 import termios
-from collections.abc import Mapping, Sequence
 
 from synapse import processes
 from synapse.relay.keeper import keep, signal_at_parents_death
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    import signal
+    from collections.abc import Mapping, Sequence
     from typing import Any
+else:
+    import _signal as signal  # `signal` itself would bring `enum`: 5 ms of every start
 
 _WINSIZE = struct.Struct("HHHH")  # rows, columns, and the two in pixels
 _READ_SIZE = 16384  # Linux gives at most 4 KB

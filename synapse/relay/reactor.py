@@ -1,12 +1,18 @@
 """One selector and a few timers: what the relay waits on."""
 
+from __future__ import annotations
+
 import heapq
 import selectors
 import time
-from collections.abc import Callable
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    OnReady = Callable[[int], None]
 
 READ, WRITE = selectors.EVENT_READ, selectors.EVENT_WRITE
-OnReady = Callable[[int], None]
 
 
 class Reactor:

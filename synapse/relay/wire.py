@@ -1,8 +1,14 @@
 """The frames between relay and host: one byte of kind, four of length, then the payload."""
 
-import json
+from __future__ import annotations
+
 import struct
-from collections.abc import Iterator
+
+from synapse import jsontext
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 _HEADER = struct.Struct("!BI")
 
@@ -34,7 +40,7 @@ def pack(kind: int, payload: bytes = b"") -> bytes:
 
 
 def pack_json(kind: int, value: object) -> bytes:
-    return pack(kind, json.dumps(value).encode())
+    return pack(kind, jsontext.dumps(value).encode())
 
 
 def pack_size(cols: int, rows: int) -> bytes:

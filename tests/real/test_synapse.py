@@ -62,6 +62,7 @@ class Agent:
 @pytest.fixture
 def agent(cli: Cli, home: Home) -> Iterator[Agent]:
     env = {**cli.env, **{key: home.env[key] for key in ("SYNAPSE_HOME", "A2A_HOME", "SYNAPSE_TEST")}}
+    env["SYNAPSE_INITIAL_INSTRUCTIONS"] = "off"  # Gemini has no way but a turn of its own
     with Driver([*SYNAPSE, cli.program, *cli.args], env, home.work) as driver:
         driver.wait_for(cli.ready, PATIENCE)
         deadline = time.monotonic() + PATIENCE

@@ -1,0 +1,31 @@
+"""What an agent is told when it starts: who it is, who else is here, how messages come and how to send one.
+
+Standard library, light to import: the relay gives it on the command line where the CLI has a way.
+"""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+SYSTEM = "synapse-system"
+TEXT = """\
+You are the agent {name!r} in a Synapse A2A session: other coding agents on this machine can send you
+messages, and you can send them some. Running now: {here} (`synapse list` shows who runs).
+- A message from another agent or program begins with [A2A:<task>:<sender>]. Your answer goes back by itself:
+  just answer.
+- To ask another agent, run `synapse send <name> --return "message"` in your shell: its reply is printed.
+  To tell it something without waiting: `synapse send <name> --no-wait "message"`.
+- A notice that says it needs no answer needs none. Do not send thanks."""
+OTHERS = 12  # that are named; the rest are found with `synapse list`
+
+
+def build_instructions(me: Mapping[str, object], others: Iterable[Mapping[str, object]]) -> str:
+    """`me` and `others` are registry entries."""
+    name = me["name"]
+    running = [f"{other['name']} ({other['agent_type']})" for other in others if other["name"] != name]
+    here = ", ".join(running[:OTHERS]) or "nobody else at the moment"
+    if len(running) > OTHERS:
+        here += f" and {len(running) - OTHERS} more"
+    return TEXT.format(name=name, here=here)

@@ -1,0 +1,44 @@
+"""The relay's end of the host, with a host that only listens."""
+
+import sys
+from pathlib import Path
+
+from synapse.relay import wire
+from synapse.relay.link import RECENT_LIMIT, HostLink
+
+LISTENER = """
+import socket, sys
+wire = socket.socket(fileno=int(sys.argv[2]))
+with open(sys.argv[1], "ab") as file:
+    while data := wire.recv(65536):
+        file.write(data)
+"""
+
+
+def heard(path: Path) -> list[tuple[int, bytes]]:
+    return list(wire.Unpacker().feed(path.read_bytes()))
+
+
+def output(frames: list[tuple[int, bytes]]) -> bytes:
+    return b"".join(payload for kind, payload in frames if kind == wire.OUTPUT)
+
+
+def test_the_first_host_is_told_all_that_came_before_it_and_the_next_the_last_of_it(tmp_path: Path) -> None:
+    command = [sys.executable, "-I", "-S", "-c", LISTENER, str(tmp_path / "heard")]
+    link = HostLink(command, [], lambda: {"a": 1}, lambda _: None, str(tmp_path / "log"))
+    said = b"".join(b"%07d\n" % number for number in range(50_000))
+    for start in range(0, len(said), 4096):
+        link.output(said[start : start + 4096])
+    link.start()
+    link.output(b"after")
+    link.close(patience=20.0)
+    frames = heard(tmp_path / "heard")
+    assert frames[0] == (wire.HELLO, b'{"a": 1}')
+    assert output(frames) == said + b"after"
+
+    (tmp_path / "heard").unlink()
+    link.output(b"between")
+    link.start()
+    link.close(patience=20.0)
+    again = output(heard(tmp_path / "heard"))
+    assert (said + b"afterbetween").endswith(again) and RECENT_LIMIT - 5000 < len(again) <= RECENT_LIMIT
