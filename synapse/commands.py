@@ -49,7 +49,10 @@ class CommandParser:
         self.passthrough = True  # an unknown name makes no command; else it is refused
 
     def set_pattern(self, pattern: str) -> None:
-        self._pattern = re.compile(pattern, re.DOTALL)
+        try:
+            self._pattern = re.compile(pattern, re.DOTALL)
+        except re.error as error:
+            raise ValueError(str(error)) from error
 
     def set_names(self, names: Iterable[str] | None) -> None:
         self._names = None if names is None else {name.casefold(): name for name in names}

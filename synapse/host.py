@@ -230,6 +230,10 @@ class Host:
         elif kind == wire.KEYS:
             controller.human_typed(*wire.unpack_keys(payload))
             self._watch_status()
+        elif kind == wire.COMMAND:
+            controller.command(json.loads(payload))
+        elif kind == wire.REFUSED:
+            controller.command_refused(json.loads(payload))
         elif kind == wire.INJECTED:
             told = json.loads(payload)
             controller.injected(str(told["id"]), str(told["outcome"]))
@@ -263,6 +267,8 @@ class Host:
         channel = open_channel(profile.channel, surroundings)
         self._controller = TerminalController(profile, channel, self._send, cols, rows)
         self._controller.keys, self._controller.written = int(hello["keys"]), int(hello["written"])
+        empty, self._controller.draft_text = hello["draft"]
+        self._controller.draft = not empty
         self._controller.stir = self._watch_status
         self._controller.console_changed(console is not None)
         self._controller.add_status_callback(self._publish_status)

@@ -93,12 +93,17 @@ class InputRouter:
                 self._apply(kind, value)
         if self.typed == NOTHING and (decoder.pending or decoder.in_paste):
             self.typed = TYPED  # something has begun
-        if begun := decoder.pending:
-            if len(begun) > 1 and begun[:2] == b"\x1b[" and self._may_hold(kept, data):
-                self._kept = begun
-                data = (kept + data)[: -len(begun)]
-                return [(PASS, data)] if data else [], b""
+        begun = decoder.pending
+        if begun[:2] == b"\x1b[" and self._may_hold(kept, data):
+            self._kept = begun
+            data = (kept + data)[: -len(begun)]
+            return [(PASS, data)] if data else [], b""
         return [(PASS, kept + data)], b""
+
+    def drop_unfinished(self) -> None:
+        """The terminal is another one."""
+        self._decoder = KeyDecoder()
+        self._kept = b""
 
     @property
     def undecided(self) -> bool:
@@ -114,7 +119,9 @@ class InputRouter:
 
     def follow(self, data: bytes) -> None:
         """What somebody else has typed into the same composer."""
-        for kind, value, _, _ in KeyDecoder().decode(data):
+        decoder = KeyDecoder()
+        keys = [(kind, value) for kind, value, _, _ in decoder.decode(data)]
+        for kind, value in keys + decoder.settle():
             if kind == KEY and self._submits(value):
                 self.editor.enter()
             else:
@@ -227,7 +234,7 @@ class InputRouter:
         return (self._last.name, self._last.message) if self._last is not None else (None, None)
 
     def send_to_agent(self, name: str, message: str, want_response: bool = True) -> bool:
-        """By the client that was given, to a local agent or else an external one. In a relay the host sends."""
+        """By the client that was given. For the relay, the host does this."""
         entries = self.registry.list_agents().values() if self.registry is not None else ()
         wanted = name.casefold()
         agent = next((e for e in entries if wanted in (e.get("name", ""), e.get("agent_type", ""))), None)

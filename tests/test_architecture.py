@@ -113,14 +113,9 @@ ROOMS: dict[str, set[str]] = {
     "dummy_agent": {"cells"},
 }
 STDLIB_ROOMS = {
-    "key_decoder": set(),
-    "line_editor": {"cells"},
-    "commands": {"record"},
-    "input_router": {"commands", "key_decoder", "line_editor"},
-    "relay": {"commands", "input_router", "jsontext", "modes", "processes"},
     *("cells", "digest", "errors", "jsontext", "record", "paths", "modes", "keys", "processes", "schema"),
     *("yamlfile", "profiles", "config", "registry", "relay", "launch", "control", "dummy_agent"),
-    *("addresses", "agent_context", "tokens"),
+    *("addresses", "agent_context", "tokens", "commands", "input_router", "key_decoder", "line_editor"),
 }
 
 
