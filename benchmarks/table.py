@@ -6,7 +6,9 @@ import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-BARE, SCRIPT, TMUX, SYNAPSE = COLUMNS = ("bare", "script", "tmux", "synapse")
+BARE, SCRIPT, TMUX, SDK, SDK_SQLITE, SYNAPSE = COLUMNS = (
+    *("bare", "script", "tmux", "a2a-sdk", "a2a-sdk, SQLite", "synapse"),
+)
 
 
 @dataclass
@@ -19,9 +21,9 @@ class Row:
     goal: str = ""
     met: bool | None = None
 
-    def cells(self) -> list[str]:
+    def cells(self, columns: Sequence[str]) -> list[str]:
         met = {True: "yes", False: "NO", None: "unknown" if self.goal else ""}[self.met]
-        return [self.figure, self.unit, *(_number(self.values.get(c)) for c in COLUMNS), self.goal, met]
+        return [self.figure, self.unit, *(_number(self.values.get(c)) for c in columns), self.goal, met]
 
 
 def _number(value: float | None) -> str:
@@ -31,11 +33,12 @@ def _number(value: float | None) -> str:
 
 
 def render(rows: Sequence[Row]) -> str:
-    """As Markdown that is also readable as it is."""
-    header = ["figure", "unit", *COLUMNS, "goal", "met"]
-    cells = [header, *(row.cells() for row in rows)]
+    """As Markdown that is also readable as it is; peers that no row speaks of are left out."""
+    columns = [column for column in COLUMNS if any(column in row.values for row in rows)]
+    header = ["figure", "unit", *columns, "goal", "met"]
+    cells = [header, *(row.cells(columns) for row in rows)]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-    numbers = range(2, 2 + len(COLUMNS))
+    numbers = range(2, 2 + len(columns))
 
     def line(row: Sequence[str]) -> str:
         padded = (

@@ -38,6 +38,7 @@ _ERRORS: tuple[tuple[type[TaskError], type[errors.A2AError]], ...] = (
     (tasks.TaskNotFound, errors.TaskNotFoundError),
     (tasks.NotCancelable, errors.TaskNotCancelableError),
     (tasks.WrongState, errors.UnsupportedOperationError),
+    (tasks.LoopRefused, errors.UnsupportedOperationError),
     (tasks.NotAllowed, errors.UnsupportedOperationError),
     (tasks.BadMessage, errors.InvalidParamsError),
 )

@@ -134,7 +134,8 @@ def task_to(task: Task, history: int | None = None, artifacts: bool = True) -> p
     ours: Json = {"priority": task.priority, "receipts": task.receipts}
     if task.sender:
         ours["sender"] = task.sender
-    _fill(found.metadata, {**task.metadata, EXTENSION: ours})
+    told = {key: _camel(value) if key == "turn" else value for key, value in task.metadata.items()}
+    _fill(found.metadata, {**told, EXTENSION: ours})
     return found
 
 
@@ -226,6 +227,14 @@ def _fill(struct: Struct, value: Json) -> None:
     except (ParseError, ValueError):  # nested too deeply, or not a number
         struct.Clear()
         struct.update({"json": json.dumps(value)})
+
+
+def _camel(value: Any) -> Any:
+    """Our own names as the standard writes names."""
+    if not isinstance(value, dict):
+        return value
+    words = ((key.split("_"), inner) for key, inner in value.items())
+    return {first + "".join(map(str.capitalize, rest)): _camel(v) for (first, *rest), v in words}
 
 
 def _decoded(text: str) -> bytes:

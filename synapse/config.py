@@ -60,9 +60,19 @@ KEYS = Section(
         "log_level": Choice("debug", "info", "warning", "error"),
         "allowed_hosts": Words(),
         "limits": Section(
-            {"body": Integer(1024, 1 << 30), "rate": Number(0, 1_000_000), "connections": Integer(4, 10_000)}
+            {
+                "body": Integer(1024, 1 << 30),
+                "rate": Number(0, 1_000_000),
+                "connections": Integer(4, 10_000),
+                "queue": Integer(1, 100_000),
+                "message": Integer(1024, 1 << 30),
+                "history": Integer(10, 10_000_000),
+                "events": Integer(10, 1_000_000),
+            }
         ),
         "push": Section({"allow_private": Boolean()}),
+        "grpc_port": Integer(0, 65535),
+        "routing": Section({"max_hops": Integer(0, 1000), "pair_per_minute": Integer(0, 100_000)}),
         "agents": MappingOf(
             Section({"port": Integer(1, 65535), "auto_start": Boolean(), "profile": Text(empty=False)}),
             is_name,
@@ -87,7 +97,14 @@ DEFAULTS: dict[str, Any] = {
     "limits.body": 2 * 1024 * 1024,
     "limits.rate": 200,
     "limits.connections": 256,
+    "limits.queue": 100,
+    "limits.message": 1_000_000,
+    "limits.history": 10_000,
+    "limits.events": 10_000,
     "push.allow_private": False,
+    "grpc_port": 0,
+    "routing.max_hops": 8,
+    "routing.pair_per_minute": 20,
 }
 
 
@@ -100,15 +117,25 @@ class InputRouting(Record):
 
 
 class Limits(Record):
-    __slots__ = ("body", "connections", "rate")
+    __slots__ = ("body", "connections", "events", "history", "message", "queue", "rate")
     body: int
     rate: float
     connections: int
+    queue: int
+    message: int
+    history: int
+    events: int
 
 
 class Push(Record):
     __slots__ = ("allow_private",)
     allow_private: bool
+
+
+class Routing(Record):
+    __slots__ = ("max_hops", "pair_per_minute")
+    max_hops: int
+    pair_per_minute: int
 
 
 class AgentSettings(Record):
@@ -122,9 +149,9 @@ class Settings(Record):
     """Each setting by its name; `values` has them as they are written, by dotted key, as has `origins`."""
 
     __slots__ = (
-        "agents", "allowed_hosts", "default_response_mode", "detach_keys", "initial_instructions",
-        "input_routing", "limits", "log_level", "origins", "push", "response_timeout", "shell_prompt",
-        "values",
+        "agents", "allowed_hosts", "default_response_mode", "detach_keys", "grpc_port",
+        "initial_instructions", "input_routing", "limits", "log_level", "origins", "push",
+        "response_timeout", "routing", "shell_prompt", "values",
     )  # fmt: skip
     input_routing: InputRouting
     default_response_mode: str
@@ -136,6 +163,8 @@ class Settings(Record):
     allowed_hosts: list[str]
     limits: Limits
     push: Push
+    grpc_port: int  # 0: none
+    routing: Routing
     agents: dict[str, AgentSettings]
     values: dict[str, Any]
     origins: dict[str, str]
@@ -159,6 +188,7 @@ def unpack_settings(values: dict[str, Any], origins: dict[str, str] | None = Non
         input_routing=InputRouting(**_under("input_routing", values)),
         limits=Limits(**_under("limits", values)),
         push=Push(**_under("push", values)),
+        routing=Routing(**_under("routing", values)),
         agents=_agents(values),
         values=values,
         origins=origins or {},

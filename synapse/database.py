@@ -61,6 +61,11 @@ class Database:
             self._db.close()
 
     def read(self, sql: str, values: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+        """The rows; none, where the disk does not tell."""
+        return self.try_read(sql, values) or []
+
+    def try_read(self, sql: str, values: tuple[Any, ...] = ()) -> list[tuple[Any, ...]] | None:
+        """The same, but None where the disk does not tell."""
         self._flush_if_rested()
         try:
             rows = self._use().execute(sql, values).fetchall()
@@ -71,7 +76,7 @@ class Database:
                 self._note(error)
             else:
                 raise
-            return []
+            return None
         if self.saved:
             self.trouble = ""
         return rows

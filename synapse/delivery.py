@@ -9,23 +9,24 @@ again: an Enter that was swallowed is, where nothing shows that the turn has beg
 from __future__ import annotations
 
 import asyncio
+import functools
 import logging
 import time
 from collections.abc import Callable
 
-from synapse import answers, composer, keys
+from synapse import composer
 from synapse.controller import TerminalController
 from synapse.error_detector import ErrorDetector
-from synapse.input_detector import InputPrompt
 from synapse.output_parser import OutputParser
 from synapse.profiles import clear_bytes
+from synapse.questions import Questions
 from synapse.registry import INPUT_REQUIRED, PROCESSING, READY
 from synapse.relay.injector import DONE, STUCK
-from synapse.task import INPUT_REQUIRED as ASKS
-from synapse.task import Json, NotAllowed, Task, WrongState, message_text
+from synapse.task import Json, Task, message_text, sender_id
 from synapse.task_files import keep_files, keep_text
 from synapse.tasks import URGENT, TaskEngine, derived_artifact
 from synapse.turns import SCREEN, Turn
+from synapse.typist import Typist
 
 logger = logging.getLogger(__name__)
 
@@ -34,12 +35,9 @@ STARTING = 15.0  # seconds in which a CLI switches its terminal modes on
 CONFIRM = 2.0  # seconds in which a turn must begin before Enter is pressed again
 CONFIRM_BUSY = 20.0  # the same, when the agent is at work but does not say on what
 ENTERS = 4
-PRESS_AGAIN = 2.0  # seconds for an interrupt to work
-PRESSES = 5
+OPEN_AGAIN = 1.0  # seconds until a disk that did not tell is asked again
 COALESCE = 0.1  # seconds between two pieces of a reply under way
 LOOK_EVERY = 0.5  # the same where it is read off the screen
-RESTORED = 0.3  # seconds after which an interrupted prompt is back in the composer
-ANSWERED = 2.0  # seconds for a prompt that was answered to go away
 
 
 class Delivery:
@@ -51,6 +49,7 @@ class Delivery:
         engine: TaskEngine,
         folder: str,
         typed: frozenset[str] = frozenset(),
+        is_agent: Callable[[Json], bool] = lambda _: True,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._controller = controller
@@ -66,8 +65,10 @@ class Delivery:
         self._length = 0  # of what was typed
         self._sent = ""  # of its reply
         self._sent_at = 0.0
-        self._answered: tuple[str, float] = ("", 0.0)
         self._interrupted = ""  # why its turn was
+        self._begun: list[Task] = []  # by a host before this one
+        self._typist = Typist(controller, self._pause, clock)
+        self._questions = Questions(controller, engine, self._typist, is_agent, clock)
         engine.courier = self
         controller.add_status_callback(lambda _: self.wake())
         controller.on_change(self.wake)
@@ -79,8 +80,6 @@ class Delivery:
 
     async def run(self) -> None:
         """For as long as the agent lives."""
-        for task in self._engine.take_up():
-            await self._take_up(task)
         while True:
             task = await self._next_task()
             await self._carry(task)
@@ -90,18 +89,25 @@ class Delivery:
     async def _next_task(self) -> Task:
         """The next task, once the agent can be given it."""
         while True:
+            if not self._store.taken_over:
+                self._begun += self._engine.take_up()
+            while self._begun:
+                await self._take_up(self._begun.pop(0))
             task = self._engine.first()
             if task is None:
-                await self._pause(None)
+                await self._pause(None if self._store.taken_over else OPEN_AGAIN)
                 continue
             why, pause = self._in_the_way()
             if not why:
                 return task
             if task.priority == URGENT and self._controller.status != READY:
-                await self._interrupt(lambda urgent=task: self._engine.first() is not urgent)  # type: ignore[misc]
+                await self._typist.interrupt(functools.partial(self._is_not_first, task), self._length)
                 continue
             self._store.set_note(task, why)
             await self._pause(pause)
+
+    def _is_not_first(self, task: Task) -> bool:
+        return self._engine.first() is not task
 
     def _in_the_way(self) -> tuple[str, float | None]:
         """Why nothing can be typed now, and in how many seconds that may be different by itself."""
@@ -122,13 +128,19 @@ class Delivery:
 
     async def _carry(self, task: Task) -> None:
         message = self._engine.start(task)
-        text = self._text(task, message)
+        try:
+            text = self._text(task, message)
+        except OSError as error:
+            self._engine.fail(
+                task, _error("STORE_FAILED", f"its files cannot be kept for the agent: {error.strerror}")
+            )
+            return
         controller = self._controller
         first_line = controller.observer.first_line()
         name = f"{task.id}/{len(task.receipts)}"
-        self._store.add_receipt(task, "typing", injection=name, bytes=len(text.encode()))
         self._begin(text)
-        outcome = await self._inject(name, composer.typing(controller.profile, text, self._bracketed))
+        self._store.add_receipt(task, "typing", injection=name, bytes=len(text.encode()), mark=self._mark)
+        outcome = await self._typist.inject(name, composer.typing(controller.profile, text, self._bracketed))
         if outcome == STUCK:
             self._engine.fail(task, _error("STUCK", "the agent does not read what is typed"))
             return
@@ -142,7 +154,7 @@ class Delivery:
         if await self._confirm(task, text, first_line):
             await self._follow(task)
         elif not task.ended:
-            await self._inject(f"{name}/clear", [(0.0, clear_bytes(controller.profile, len(text)))])
+            await self._typist.inject(f"{name}/clear", [(0.0, clear_bytes(controller.profile, len(text)))])
             self._engine.fail(task, _error("NOT_TAKEN", "the agent did not take the message"))
 
     @property
@@ -157,7 +169,7 @@ class Delivery:
     def _text(self, task: Task, message: Json) -> str:
         """What is typed: the mark and the message, or where it can be read."""
         profile = self._controller.profile
-        mark = composer.mark(task.short_id, task.sender_id)
+        mark = composer.mark(task.short_id, sender_id(message.get("sender") or task.sender))
         body = composer.clean(message_text(keep_files(self._folder, task.id, message))).strip()
         text = f"{mark} {composer.guard(body, profile.expands)}"
         if composer.can_take(text, self._bracketed, profile.paste_limit):
@@ -179,7 +191,7 @@ class Delivery:
                     return False
                 pressed, since, self._turn = pressed + 1, self._clock(), None
                 enter = [(0.0, self._controller.profile.submit_sequence.encode())]
-                outcome = await self._inject(f"{task.id}/{len(task.receipts)}/enter", enter)
+                outcome = await self._typist.inject(f"{task.id}/{len(task.receipts)}/enter", enter)
                 self._store.add_receipt(task, "enter again", outcome=outcome)
                 if outcome == DONE:
                     self._submitted(text, first_line)
@@ -212,10 +224,10 @@ class Delivery:
                 self._adopt(self._mark)  # ends as it settles
             if why := self._unwanted(task):
                 self._interrupted = why
-                await self._interrupt(lambda: task.ended or self._over())
+                await self._typist.interrupt(lambda: task.ended or self._over(), self._length)
                 if not self._over() and not self._unwanted(task):
                     continue
-            self._tell_prompt(task)
+            self._questions.tell(task)
             self._tell_progress(task)
             await self._pause(self._next_look())
 
@@ -262,17 +274,6 @@ class Delivery:
 
     # --- what the turn shows ------------------------------------------------------------------------------
 
-    def _tell_prompt(self, task: Task) -> None:
-        prompt = self._controller.observer.prompt
-        if self._controller.status == INPUT_REQUIRED:
-            text, at = self._answered
-            if prompt is None or (prompt.prompt_text == text and self._clock() - at < ANSWERED):
-                return
-            if task.state != ASKS or (task.prompt or {}).get("prompt") != prompt.prompt_text:
-                self._engine.asks(task, prompt.to_a2a_format())
-        elif task.state == ASKS and not task.ended:
-            self._store.update_status(task.id, "working", note="the prompt is gone")
-
     def _tell_progress(self, task: Task) -> None:
         if self._clock() - self._sent_at < COALESCE or self._turn is None:
             return
@@ -296,63 +297,9 @@ class Delivery:
     def _on_ended(self, _: Turn) -> None:
         self.wake()
 
-    # --- keys ---------------------------------------------------------------------------------------------
-
-    async def _inject(self, name: str, steps: list[tuple[float, bytes]], careful: bool = True) -> str:
-        told: asyncio.Future[str] = asyncio.get_running_loop().create_future()
-        self._controller.inject(name, steps, told.set_result, careful)
-        return await told
-
-    async def _interrupt(self, done: Callable[[], bool]) -> None:
-        """Press what interrupts this agent until it is READY, or does not care."""
-        controller = self._controller
-        for attempt in range(PRESSES):
-            if done() or controller.status == READY:
-                break
-            prompt = controller.observer.prompt if controller.status == INPUT_REQUIRED else None
-            press = controller.profile.interrupt_keys
-            if prompt is not None and prompt.cancel:
-                press = keys.encode([prompt.cancel])
-            await self._inject(f"interrupt/{self._clock()}/{attempt}", [(0.0, press)], careful=False)
-            until = self._clock() + PRESS_AGAIN
-            while not done() and controller.status != READY and self._clock() < until:
-                await self._pause(until - self._clock())
-        else:
-            if not done() and controller.status != READY:
-                await self._pause(PRESS_AGAIN)
-                return
-        await self._empty_composer()
-
-    async def _empty_composer(self) -> None:
-        """Some CLIs put an interrupted prompt back into their composer; the next would be added to it."""
-        profile = self._controller.profile
-        if self._controller.status == READY and not self._controller.draft:
-            steps = [(RESTORED, clear_bytes(profile, self._length)), (profile.clear_delay, b"")]
-            await self._inject(f"clear/{self._clock()}", steps, careful=False)
-
     async def answer(self, task: Task, text: str, by: Json | None) -> None:
-        """Give the open prompt its answer, if it is still the one that was asked about."""
-        prompt = self._controller.observer.prompt
-        self._check_answerer(by)
-        if self._controller.status != INPUT_REQUIRED or prompt is None or not _same(prompt, task.prompt):
-            raise WrongState("the prompt is gone: somebody has answered it.")
-        profile = self._controller.profile
-        steps = answers.answer_keys(prompt, text, profile.submit_sequence.encode(), profile.submit_delay)
-        outcome = await self._inject(f"{task.id}/answer/{self._clock()}", steps)
-        if outcome != DONE:
-            raise WrongState("somebody typed at the same moment: look at the task, and answer again.")
-        self._answered = (prompt.prompt_text, self._clock())
-        self._store.add_receipt(task, "answered")
-        self._store.provide_input(task.id, text)
+        await self._questions.answer(task, text, by)
         self.wake()
-
-    def _check_answerer(self, by: Json | None) -> None:
-        """A human and commands of this user may; another agent only if the profile names it."""
-        name = str((by or {}).get("name") or (by or {}).get("id") or "")
-        if name and name not in self._controller.profile.answers:
-            raise NotAllowed(
-                f"{name} may not answer this agent's prompts: a human may, or who its profile names."
-            )
 
     # --- after a restart ----------------------------------------------------------------------------------
 
@@ -364,20 +311,26 @@ class Delivery:
             self._store.add_receipt(task, "refused", why="the host died before it was typed")
             self._engine.put_back(task)
             return
-        self._begin(composer.mark(task.short_id, task.sender_id))
+        known_by = composer.mark(task.short_id, sender_id(task.sender))
+        self._begin(str(typing[-1].get("mark", known_by)))
         self._engine.running = task
         if task.pending:
             self._engine.given(task)
         self._store.add_receipt(task, "taken up", why="the host was replaced")
-        turns = self._controller.observer.turns
         self._controller.check_status()
-        known = [*turns.finished, *([turns.current] if turns.current else [])]
-        self._turn = next(
-            (t for t in reversed(known) if (t.prompt or "").lstrip().startswith(self._mark)), None
-        )
+        self._turn = self._turn_of(task)
         if self._turn is None:
             self._adopt(self._mark)
         await self._follow(task)
+
+    def _turn_of(self, task: Task) -> Turn | None:
+        """The turn of its last message, under way or over; those of the messages before it do not count."""
+        turns = self._controller.observer.turns
+        if turns.current is not None and (turns.current.prompt or "").lstrip().startswith(self._mark):
+            return turns.current
+        over = [t for t in turns.finished if (t.prompt or "").lstrip().startswith(f"[A2A:{task.short_id}:")]
+        replied = sum(receipt["step"] == "replied" for receipt in task.receipts)
+        return over[-1] if len(over) > replied else None
 
     def _submitted(self, text: str, first_line: int) -> None:
         self._controller.observer.submit(self._clock(), text, first_line)
@@ -403,10 +356,6 @@ class Delivery:
         except TimeoutError:
             pass
         self._news.clear()
-
-
-def _same(prompt: InputPrompt, asked: Json | None) -> bool:
-    return asked is None or asked.get("prompt") == prompt.prompt_text
 
 
 def _error(code: str, message: str) -> Json:

@@ -6,6 +6,7 @@ SynapseError                 1  something failed
 │   └── ConfigError             config.yaml or a SYNAPSE_* variable is invalid
 ├── TargetError              3  an agent that is gone, or could be more than one
 │   └── NoSuchAgent             nobody is running under that name
+├── Refused                  1  an agent did not take what it was sent
 └── WaitTimeout              4  waited long enough
 
 Each carries the one sentence to print, next step included, and the exit status of a command it ends.
@@ -34,6 +35,14 @@ class TargetError(SynapseError):
 
 class NoSuchAgent(TargetError):
     pass
+
+
+class Refused(SynapseError):
+    """`code` names the kind, as the agent has it."""
+
+    def __init__(self, sentence: str, code: str = "") -> None:
+        super().__init__(sentence)
+        self.code = code
 
 
 class WaitTimeout(SynapseError):

@@ -18,6 +18,8 @@ from typing import Any
 KEEPALIVE = 30.0  # seconds of silence after which a listener is given an empty event
 KEEP = 10_000  # events that wait for the slowest listener
 TRIM = 256  # events that everybody has heard: fewer are not worth the work of dropping them
+# Some readers take more than a newline for the end of a line; JSON escapes the control characters anyway.
+_LINE_ENDS = {0x85: "\\u0085", 0x2028: "\\u2028", 0x2029: "\\u2029"}
 END_STATES = frozenset(("completed", "failed", "canceled", "rejected"))
 
 
@@ -39,7 +41,8 @@ class SSEEvent:
             lines.append(f"event: {self.event_type}")
         if self.retry:
             lines.append(f"retry: {self.retry}")
-        lines.append(f"data: {json.dumps(self.data, ensure_ascii=False)}")
+        data = json.dumps(self.data, ensure_ascii=False).translate(_LINE_ENDS)
+        lines.append(f"data: {data}")
         return "\n".join(lines) + "\n\n"
 
     @property
@@ -118,6 +121,7 @@ class TaskEventEmitter:
         self._events: list[SSEEvent] = []
         self._first = 0  # the index of the first event that is still kept
         self._places: set[_Place] = set()
+        self._trim_at = TRIM  # events; not looked for earlier, because it means asking everybody
         self.closed = False
 
     @property
@@ -174,10 +178,10 @@ class TaskEventEmitter:
     def _trim(self) -> None:
         if not self._places:
             self._drop(len(self._events))
-        elif len(self._events) > TRIM:
-            slowest = min(place.at for place in self._places)
-            if slowest - self._first > TRIM:
-                self._drop(slowest - self._first)
+            self._trim_at = TRIM
+        elif len(self._events) > self._trim_at:
+            self._drop(min(place.at for place in self._places) - self._first)
+            self._trim_at = len(self._events) + TRIM
 
     def _drop(self, count: int) -> None:
         if count > 0:
@@ -188,13 +192,14 @@ class TaskEventEmitter:
 class EventEmitterRegistry:
     """The emitters of the tasks that are under way."""
 
-    def __init__(self) -> None:
+    def __init__(self, keep: int = KEEP) -> None:
+        self._keep = keep
         self._emitters: dict[str, TaskEventEmitter] = {}
 
     def get_or_create(self, task_id: str) -> TaskEventEmitter:
         emitter = self._emitters.get(task_id)
         if emitter is None:
-            emitter = self._emitters[task_id] = TaskEventEmitter(task_id)
+            emitter = self._emitters[task_id] = TaskEventEmitter(task_id, self._keep)
         return emitter
 
     def get(self, task_id: str) -> TaskEventEmitter | None:

@@ -44,7 +44,8 @@ class EventStream(Response):
         def wake() -> None:
             nonlocal timer, waking
             timer = loop.call_later(self._ping, wake)
-            if loop.time() - last >= self._ping * 0.9:
+            stuck = waking is not None and not waking.done()  # it has not even read the last ping
+            if not stuck and loop.time() - last >= self._ping * 0.9:
                 waking = loop.create_task(_write(send, b": ping\n\n"))
 
         last = loop.time()

@@ -2,21 +2,45 @@
 
 from __future__ import annotations
 
+import functools
 import hmac
+import logging
 from typing import TYPE_CHECKING, Any
 
+from synapse.a2a_card import About, agent_card
 from synapse.a2a_compat import A2AHandler
+from synapse.push import PushSender
+from synapse.tasks import TaskEngine
 
 if TYPE_CHECKING:
     import grpc
+
+
+logger = logging.getLogger(__name__)
+
+LARGEST = 4 << 20  # bytes of a message, as gRPC itself has it
 
 
 class GrpcMissing(Exception):
     """The extra is not installed."""
 
 
+async def serve_grpc(
+    engine: TaskEngine, about: About, push: PushSender, address: str, token: str, largest: int
+) -> grpc.aio.Server | None:
+    """An agent's door; None, and a line in the log, where it cannot be opened: the others are."""
+    extended = functools.partial(agent_card, about, token_set=True, full=True)
+    try:
+        server, port = await open_grpc(A2AHandler(engine, push, extended), address, token, largest)
+    except (GrpcMissing, RuntimeError, OSError) as error:
+        logger.error("gRPC is not served at %s: %s", address, error)
+        return None
+    logger.info("gRPC is served at port %d", port)
+    return server
+
+
 async def open_grpc(
-    handler: A2AHandler, address: str, token: str | None = None
+    handler: A2AHandler, address: str, token: str | None = None, largest: int = LARGEST
 ) -> tuple[grpc.aio.Server, int]:
     """Serve at `address` (`127.0.0.1:0`, `unix:/…`): the server, which is `stop`ped, and its port.
 
@@ -40,7 +64,11 @@ async def open_grpc(
             built.state["headers"] = {"a2a-version": "1.0"}
             return built
 
-    server = grpc.aio.server(interceptors=[_guard(grpc, token)] if token else [])
+    options = [
+        ("grpc.so_reuseport", 0),  # else two agents could share a port, and calls go to either
+        ("grpc.max_receive_message_length", largest),
+    ]
+    server = grpc.aio.server(interceptors=[_guard(grpc, token)] if token else [], options=options)
     add: Any = a2a_pb2_grpc.add_A2AServiceServicer_to_server
     add(GrpcHandler(handler, Context()), server)
     port = server.add_insecure_port(address)

@@ -11,8 +11,8 @@ import socket
 import sqlite3
 import sys
 import time
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, cast
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 import uvloop
 
@@ -21,21 +21,28 @@ from synapse.agent_context import SYSTEM, build_instructions
 from synapse.agents import open_channel
 from synapse.agents.base import Surroundings
 from synapse.agents.events import EventReceiver
+from synapse.config import Limits as LimitSettings
 from synapse.config import Settings, unpack_settings
 from synapse.controller import TerminalController
 from synapse.delivery import Delivery
+from synapse.loop_guard import LoopGuard
 from synapse.output_log import OutputLog
 from synapse.profiles import unpack_profile
 from synapse.registry import AgentRegistry, Entry
 from synapse.relay import wire
 from synapse.relay.console import restore_terminal
+from synapse.relay_wire import RelayWire
 from synapse.task import TaskError, text_message
+from synapse.task_files import drop_files
 from synapse.task_store import TaskStore
-from synapse.tasks import TaskEngine
+from synapse.tasks import Limits, TaskEngine
 from synapse.terminal.screen import undo_modes
 
 if TYPE_CHECKING:
-    from synapse.server import Door
+    import grpc
+
+    from synapse.a2a_card import About
+    from synapse.server import Door, Shared
 
 logger = logging.getLogger(__name__)
 
@@ -46,33 +53,6 @@ LOOKS_IN_BURST = 20  # beyond these, until it is quiet again: some 50,000 lines,
 
 
 INTERNAL = {"code": "INTERNAL", "message": "Synapse failed while it delivered the task: see its log"}
-
-
-class _Wire(asyncio.Protocol):
-    """The relay's bytes. Not `add_reader`: libuv gives up on a socket that reports an error, without a word,
-    and one whose peer has died with something unread does report one."""
-
-    def __init__(
-        self,
-        on_open: Callable[[asyncio.WriteTransport], None],
-        on_data: Callable[[bytes], None],
-        on_end: Callable[[], None],
-    ) -> None:
-        self._on_open = on_open
-        self._on_data = on_data
-        self._on_end = on_end
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self._on_open(cast(asyncio.WriteTransport, transport))  # uvloop's own class is no subclass of it
-
-    def data_received(self, data: bytes) -> None:
-        self._on_data(data)
-
-    def eof_received(self) -> None:
-        self._on_end()  # a step before `connection_lost`, which comes alone after an error
-
-    def connection_lost(self, _: Exception | None) -> None:
-        self._on_end()
 
 
 class Host:
@@ -98,6 +78,8 @@ class Host:
         self._entry: Entry = {}
         self._settings: Settings
         self._token: str | None = None
+        self._about: About
+        self._shared: Shared
         self._registry = AgentRegistry()
         self._engine: TaskEngine | None = None
         self._folder = ""
@@ -107,7 +89,7 @@ class Host:
 
     async def run(self) -> None:
         await self._loop.create_unix_connection(
-            lambda: _Wire(self._on_open, self._on_data, self._on_end), sock=self._link
+            lambda: RelayWire(self._on_open, self._on_data, self._on_end), sock=self._link
         )
         await self._met.wait()
         if self._controller is None:
@@ -121,6 +103,7 @@ class Host:
         serving = [asyncio.ensure_future(door.open()) for door in doors]
         for door, serve in zip(doors, serving, strict=True):
             await door.is_open(serve)
+        grpc = await self._open_grpc()
         receiver = await EventReceiver(self._events, self._on_event).serve()  # it closes when let go of
         self._send(wire.pack(wire.READY))
         undo_modes(self._controller.screen)  # 25 ms the first time, which `_restore_terminal` does not have
@@ -130,6 +113,8 @@ class Host:
         receiver.close()
         for door in doors:
             door.close()
+        if grpc is not None:
+            await grpc.stop(0)
         await asyncio.wait(serving, timeout=1.5)
 
     def _relay_is_gone(self) -> bool:
@@ -141,15 +126,17 @@ class Host:
     def _open_doors(self) -> "list[Door]":
         # Most of what a host has to load.
         from synapse.a2a_card import About
+        from synapse.a2a_client import AsyncA2AClient, Origin
         from synapse.doors import Bodies, Doors, names_for
         from synapse.doors.connections import at_most
+        from synapse.external_door import ExternalDoor
         from synapse.server import Door, Shared, private_app, public_app
 
         assert self._controller is not None and self._engine is not None
         limits, ip = self._settings.limits, self._tcp.getsockname()[0]
         names = names_for(ip, str(self._entry["endpoint"]), self._settings.allowed_hosts)
         profile, entry = self._controller.profile, self._entry
-        about = About(
+        self._about = about = About(
             agent_id=str(entry["agent_id"]),
             name=str(entry["name"]),
             agent_type=str(entry["agent_type"]),
@@ -158,7 +145,10 @@ class Host:
             title=profile.title,
             description=profile.description,
         )
-        shared = Shared(self._engine, self._settings.push.allow_private)
+        private = self._settings.push.allow_private
+        origin = Origin(about.agent_id, about.name, in_turn=False)
+        elsewhere = ExternalDoor(AsyncA2AClient(origin, allow_private=private))
+        self._shared = shared = Shared(self._engine, private, elsewhere)
         public = public_app(self._controller, self._engine, about, shared, self._token is not None)
         app = Bodies(public, limits.body)
         return [
@@ -166,10 +156,22 @@ class Host:
             Door(private_app(self._controller, self._engine, about, shared), self._control),
         ]
 
+    async def _open_grpc(self) -> "grpc.aio.Server | None":
+        if not self._settings.grpc_port or self._token is None or self._engine is None:
+            return None
+        from synapse.grpc_door import serve_grpc
+
+        ip = self._tcp.getsockname()[0]
+        address = f"{f'[{ip}]' if ':' in ip else ip}:{self._settings.grpc_port}"
+        largest = self._settings.limits.body
+        return await serve_grpc(self._engine, self._about, self._shared.push, address, self._token, largest)
+
     async def _deliver(self) -> None:
         """Carry tasks; a fault in one of them must not end the others."""
         assert self._controller is not None and self._engine is not None
-        delivery = Delivery(self._controller, self._engine, self._folder, self._typed)
+        delivery = Delivery(
+            self._controller, self._engine, self._folder, self._typed, self._registry.is_agent
+        )
         self._instruct()
         while True:
             try:
@@ -178,6 +180,7 @@ class Host:
                 logger.exception("a delivery failed")
                 if self._engine.running is not None:
                     self._engine.fail(self._engine.running, INTERNAL)
+                await asyncio.sleep(1.0)  # a fault that stays must not take all of the host's time
 
     def _instruct(self) -> None:
         """Where the CLI has no better way, the first thing typed is who else is here; once a run."""
@@ -276,7 +279,9 @@ class Host:
         self._folder = paths.private_dir(paths.agent_dir(str(entry["agent_id"])))
         self._typed = frozenset(hello["injected"])
         self._run = f"{child}-{hello['started_at']}"
-        self._engine = _open_engine(os.path.join(self._folder, "tasks.db"), self._run)
+        self._engine = _open_engine(self._folder, self._run, self._settings.limits)
+        routing, me = self._settings.routing, (str(entry["agent_id"]), str(entry["name"]))
+        self._engine.guard = LoopGuard(me, routing.max_hops, routing.pair_per_minute)
         screen = self._controller.screen
         logger.info("host %s of %s is here (%s)", hello["generation"], entry["name"], screen.name)
         self._met.set()
@@ -378,12 +383,16 @@ class Host:
         self._registry.list_agents()  # clears away what the dead left behind
 
 
-def _open_engine(path: str, run: str) -> TaskEngine:
+def _open_engine(folder: str, run: str, limits: LimitSettings) -> TaskEngine:
+    path = os.path.join(folder, "tasks.db")
+    allowed = Limits(limits.queue, limits.message, limits.events)
     try:
-        return TaskEngine(TaskStore(path, run))
+        store = TaskStore(path, run, limits.history)
     except (sqlite3.Error, OSError) as error:
         logger.error("no tasks are taken: %s cannot be opened (%s)", path, error)
-        return TaskEngine(TaskStore(run=run), refusing=f"{path} cannot be opened ({error})")
+        return TaskEngine(TaskStore(run=run), allowed, refusing=f"{path} cannot be opened ({error})")
+    store.on_dropped = lambda dropped: drop_files(folder, dropped)
+    return TaskEngine(store, allowed)
 
 
 def _log_to(path: str) -> None:

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
 FIRST_COMMON_PORT = 8200  # for a profile without a range, and for every range that is full
 LAST_PORT = 65535
+HOST = "synapse.host"  # the module that the host process runs
 
 # What says which terminal we were started in; in the background the terminal is ours.
 _TERMINAL_VARIABLES = (
@@ -214,6 +215,11 @@ def run_agent(
     """Run one agent to its end and return its exit status. Without a console it runs in the background."""
     settings = load_settings()
     address = safe_address(host, token)
+    if settings.grpc_port and token is None:
+        raise UsageError(
+            "grpc_port lets every user of this machine speak to the agent, which needs a token: "
+            "add --token-file FILE or set SYNAPSE_TOKEN, or leave grpc_port out."
+        )
     command = find_command(profile)
     _check_writable()
     agent = claim(profile, settings, name, port, address)
@@ -316,7 +322,7 @@ def _make_relay(
             report({"ready": agent.entry})
 
     inherited = [sock.fileno() for sock in (agent.tcp, agent.control, agent.events)]
-    command = [*paths.our_python(), "-m", "synapse.host"]
+    command = [*paths.our_python(), "-m", HOST]
     link = HostLink(command, inherited, hello, log, log.path)
     relay = Relay(pty, link, agent.attach, console, settings.detach_keys, clear, on_ready, log)
     return relay, link

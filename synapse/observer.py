@@ -106,8 +106,8 @@ class Observer:
         """Enter was pressed, by a human or, with a prompt that is known, for us."""
         self._submitted = True
         self._channel.submitted()
-        if self._channels and not self._channel.missing() and self._channel.name != "none":
-            return  # the channel will tell
+        if self._is_told():
+            return
         self._start_line = self.first_line() if start_line is None else start_line
         self.turns.submitted(now, prompt)
 
@@ -121,9 +121,12 @@ class Observer:
         turn = self.turns.current
         if turn is None:
             return ""
-        return "\n\n".join(turn.messages.values()) or (
-            "" if self._channel.name != "none" else self._read_screen(turn.prompt)
-        )
+        said = "\n\n".join(turn.messages.values())
+        return said or ("" if self._is_told() else self._read_screen(turn.prompt))
+
+    def _is_told(self) -> bool:
+        """Whether the channel tells of turns; else there is the screen."""
+        return self._channels and self._channel.name != "none" and not self._channel.missing()
 
     def exited(self, status: int, now: float) -> None:
         self._end_stopped(now)

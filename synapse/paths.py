@@ -21,6 +21,11 @@ def registry_dir() -> str:
     return os.path.join(a2a_home(), "registry")
 
 
+def external_dir() -> str:
+    """Agents elsewhere, by alias."""
+    return os.path.join(a2a_home(), "external")
+
+
 def config_file() -> str:
     return os.path.join(synapse_home(), "config.yaml")
 

@@ -50,7 +50,7 @@ _NAMED: dict[int, str] = {
     413: "the message is too large",
     415: "the body is not said to be JSON",
     422: "not what is asked for",
-    429: "the queue is full: Retry-After says when to try again",
+    429: "the queue is full, or agents talk too often: Retry-After says when to try again",
     502: "the other agent cannot be reached, or fails",
     503: "not served here",
     507: "the task cannot be stored",
@@ -88,7 +88,7 @@ def refusal(error: TaskError, status: int | None = None) -> Response:
     if status is None:
         known = (status for kind, status in _STATUS if isinstance(error, kind))
         status = getattr(error, "status", None) or next(known, 400)
-    headers = {"Retry-After": str(RETRY_AFTER)} if isinstance(error, QueueFull) else None
+    headers = {"Retry-After": str(RETRY_AFTER)} if status == 429 else None
     return _refusal(status, str(error), error.code, headers)
 
 

@@ -24,7 +24,7 @@ RESERVED_NAMES = frozenset({"all", "synapse-system"})
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
 Entry = dict[str, object]
 
@@ -149,6 +149,14 @@ class AgentRegistry:
             except (OSError, SynapseError):
                 pass  # a directory that can only be read still lists right
         return live
+
+    def is_agent(self, sender: Mapping[str, object]) -> bool:
+        """Whether it calls itself what a running agent is called."""
+        said = {str(sender[key]).casefold() for key in ("id", "name") if sender.get(key)}
+        return any(
+            said & {agent_id, *(str(entry[key]).casefold() for key in ("name", "agent_type"))}
+            for agent_id, entry in self.list_agents().items()
+        )
 
     def list_agents_unlocked(self) -> dict[str, Entry]:
         """The same for whoever holds `mutex` already."""

@@ -22,6 +22,7 @@ from synapse.callbacks import Callbacks
 from synapse.controller import TerminalController
 from synapse.dialect import dialect_routes
 from synapse.docs_page import docs_routes
+from synapse.external_routes import ExternalAgents
 from synapse.push import PushSender
 from synapse.recording import record
 from synapse.registry import READY
@@ -71,9 +72,13 @@ class Contents(BaseModel):
 
 
 class Shared:
-    """What the doors of one agent have in common: who is told of its tasks elsewhere."""
+    """What the doors of one agent have in common: who is told of its tasks, and who speaks to others."""
 
-    def __init__(self, engine: TaskEngine, allow_private: bool) -> None:
+    def __init__(
+        self, engine: TaskEngine, allow_private: bool, external: ExternalAgents | None = None
+    ) -> None:
+        self.external = external
+
         async def check(url: str) -> Pinned:
             return await pin_url_async(url, allow_private)
 
@@ -113,7 +118,7 @@ def public_app(
             title=controller.screen.title,
         )
 
-    app.include_router(dialect_routes(engine, about, shared.callbacks, None, token_set=token_set))
+    app.include_router(dialect_routes(engine, about, shared.callbacks, shared.external, token_set=token_set))
     app.include_router(docs_routes())
     app.router.routes += standard_routes(engine, about, shared.push, token_set=token_set)
     return app

@@ -17,6 +17,7 @@ from synapse.event_emitter import END_STATES, timestamp
 SUBMITTED, WORKING, INPUT_REQUIRED = "submitted", "working", "input_required"
 COMPLETED, FAILED, CANCELED, REJECTED = "completed", "failed", "canceled", "rejected"
 STATES = (SUBMITTED, WORKING, INPUT_REQUIRED, COMPLETED, FAILED, CANCELED, REJECTED)
+PART_TYPES = ("text", "data", "file")
 DEPTH = 100  # of lists and objects in one another
 REPLY = "reply"  # the id of the artifact that holds what the agent said
 
@@ -57,6 +58,16 @@ class NotAllowed(TaskError):
     code = "NOT_ALLOWED"
 
 
+class LoopRefused(TaskError):
+    """Agents that send each other round in circles, or too often."""
+
+    code = "LOOP"
+
+    def __init__(self, sentence: str, too_often: bool = False) -> None:
+        super().__init__(sentence)
+        self.status = 429 if too_often else 409
+
+
 class StoreFailed(TaskError):
     code = "STORE_FAILED"
 
@@ -75,7 +86,8 @@ class Task:
     updated_at: float = 0.0
     artifacts: list[Json] = field(default_factory=list)
     history: list[Json] = field(default_factory=list)  # the messages after the first, of both sides
-    pending: list[Json] = field(default_factory=list)  # messages that the agent has not been given
+    pending: list[Json] = field(default_factory=list)  # messages that the agent has not been given; with the
+    # `sender` where that is not the task's
     prompt: Json | None = None
     error: Json | None = None
     note: str = ""  # what a human should know of its state: why it waits, why it was canceled
@@ -94,11 +106,6 @@ class Task:
     def short_id(self) -> str:
         """What the agent is told: enough to tell the tasks of one agent apart."""
         return self.id[:8]
-
-    @property
-    def sender_id(self) -> str:
-        sender = self.sender or {}
-        return str(sender.get("name") or sender.get("id") or "user")
 
     @property
     def reply(self) -> str:
@@ -188,6 +195,24 @@ def message_text(message: Json) -> str:
             where = part.get("path") or part.get("uri") or "no content"
             pieces.append(f"File {part.get('name') or 'attached'}: {where}")
     return "\n\n".join(pieces)
+
+
+def sender_id(sender: Json | None) -> str:
+    """What the agent is told of who sent a message."""
+    return str((sender or {}).get("name") or (sender or {}).get("id") or "user")
+
+
+def check_part(part: object) -> None:
+    """Raises BadMessage for one that is not known here."""
+    kind = part.get("type") if isinstance(part, dict) else part
+    if not isinstance(part, dict) or kind not in PART_TYPES:
+        raise BadMessage(f"a part of type {kind!r} is not known here: use text, data or file.")
+    if kind == "text" and not isinstance(part.get("text"), str):
+        raise BadMessage("a part of type text has no text.")
+    if kind == "data" and "data" not in part:
+        raise BadMessage("a part of type data has no data.")
+    if kind == "file" and not any(isinstance(part.get(key), str) for key in ("bytes", "uri", "path")):
+        raise BadMessage("a part of type file has neither bytes nor a uri.")
 
 
 def measured(value: Any) -> int:

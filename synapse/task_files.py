@@ -6,6 +6,8 @@ import base64
 import binascii
 import os
 import re
+import shutil
+from collections.abc import Iterable
 
 from synapse.paths import private_dir
 from synapse.task import Json
@@ -29,6 +31,12 @@ def keep_files(folder: str, task_id: str, message: Json) -> Json:
             part = {**part, "path": _write(folder, task_id, name.lstrip(".") or "file", data)}
         parts.append(part)
     return {**message, "parts": parts}
+
+
+def drop_files(folder: str, task_ids: Iterable[str]) -> None:
+    """What was kept for these tasks."""
+    for task_id in task_ids:
+        shutil.rmtree(os.path.join(folder, "files", task_id), ignore_errors=True)
 
 
 def _write(folder: str, task_id: str, name: str, data: bytes) -> str:

@@ -34,6 +34,8 @@ logger = logging.getLogger(__name__)
 GONE: Json = {"code": "AGENT_GONE", "message": "the agent ended before the task did"}
 _ENDED = ",".join(f"'{state}'" for state in sorted(END_STATES))
 
+PRUNE_EVERY = 100  # tasks
+
 Listener = Callable[[Task, SSEEvent], None]
 
 
@@ -54,6 +56,8 @@ class TaskStore:
         self._push: dict[str, dict[str, Json]] = {}  # the push configurations of live tasks
         self._listeners: list[Listener] = []
         self._created = 0
+        self.taken_over = False  # the tasks that were there before this store are known
+        self.on_dropped: Callable[[list[str]], None] = lambda _: None  # tasks that are no longer kept
         self._db = Database(path, rows.SCHEMA, rows.VERSION, self._rows_under_way)
 
     def on_event(self, listener: Listener) -> None:
@@ -102,7 +106,7 @@ class TaskStore:
         self._live[task.id] = task
         self._append(task, "status", self._status(task))
         self._created += 1
-        if self._created % 100 == 0:
+        if self._created % max(min(self._keep // 10, PRUNE_EVERY), 1) == 0:
             self._prune()
         return task
 
@@ -243,10 +247,15 @@ class TaskStore:
         return [SSEEvent(kind, json.loads(data), str(number)) for number, kind, data in found]
 
     def take_over(self) -> list[Task]:
-        """At the start: fail what dead runs have left, and return what this run has under way."""
-        found = self._db.read(
+        """At the start: fail what dead runs have left, and return what this run has under way. To be tried
+        again while `taken_over` is false: the disk does not tell yet."""
+        found = self._db.try_read(
             f"SELECT {rows.COLUMNS} FROM tasks WHERE state NOT IN ({_ENDED}) ORDER BY arrival"
         )
+        if found is None:
+            return []
+        self.taken_over = True
+        self._prune()
         mine = []
         for row in found:
             task = self._known(row[1]) or self._task(row)
@@ -362,8 +371,12 @@ class TaskStore:
         """Only so many ended tasks are kept."""
         old = f"SELECT id FROM tasks WHERE state IN ({_ENDED}) ORDER BY arrival DESC LIMIT -1 OFFSET ?"
         values = (self._keep,)
+        dropped = [row[0] for row in self._db.read(old, values)]
+        if not dropped:
+            return
         self._db.write(
             (f"DELETE FROM events WHERE task_id IN ({old})", values),
             (f"DELETE FROM push_configs WHERE task_id IN ({old})", values),
             (f"DELETE FROM tasks WHERE id IN ({old})", values),
         )
+        self.on_dropped(dropped)

@@ -7,11 +7,13 @@ one, and says what happens. Everything is said once: stored, then told to whoeve
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import AsyncGenerator, Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from synapse.event_emitter import KEEPALIVE, EventEmitterRegistry, Lagged, SSEEvent
+from synapse.event_emitter import KEEP, KEEPALIVE, EventEmitterRegistry, Lagged, SSEEvent
+from synapse.loop_guard import LoopGuard
 from synapse.task import (
     CANCELED,
     COMPLETED,
@@ -22,6 +24,7 @@ from synapse.task import (
     WORKING,
     BadMessage,
     Json,
+    LoopRefused,
     NotCancelable,
     QueueFull,
     StoreFailed,
@@ -29,6 +32,7 @@ from synapse.task import (
     TaskNotFound,
     TooLarge,
     WrongState,
+    check_part,
     measured,
     mended,
     message_text,
@@ -36,16 +40,17 @@ from synapse.task import (
 )
 from synapse.task_store import TaskStore
 
+logger = logging.getLogger(__name__)
+
 PRIORITIES = range(1, 6)
 URGENT = 5
-PART_TYPES = ("text", "data", "file")
 
 
 @dataclass(frozen=True)
 class Limits:
     queue: int = 100  # tasks that wait
     message: int = 1_000_000  # bytes of text
-    history: int = 10_000  # ended tasks that are kept
+    events: int = KEEP  # that wait for a slow listener
 
 
 class Courier(Protocol):
@@ -63,7 +68,8 @@ class TaskEngine:
         self.store = store
         self.refusing = refusing  # why no task can be taken
         self.limits = limits
-        self.emitters = EventEmitterRegistry()
+        self.guard: LoopGuard | None = None  # against agents that send each other round in circles
+        self.emitters = EventEmitterRegistry(limits.events)
         self.courier: Courier | None = None
         self.running: Task | None = None  # the one that the agent is working on
         self._waiting: list[Task] = []
@@ -93,8 +99,11 @@ class TaskEngine:
         message = self._checked(message)
         if priority not in PRIORITIES:
             raise BadMessage(f"priority is {priority}: it goes from 1 to 5, and 5 interrupts.")
+        self._check_loop(metadata, message)
         if len(self._waiting) >= self.limits.queue:
-            raise QueueFull(f"{len(self._waiting)} tasks wait already: send again when some are done.")
+            raise QueueFull(
+                f"{len(self._waiting)} tasks wait already: send again when some are done (limits.queue)."
+            )
         task = self.store.create(
             message,
             context_id=context_id,
@@ -122,9 +131,12 @@ class TaskEngine:
             return task
         if task.state == INPUT_REQUIRED and (task.prompt or {}).get("type") == "password":
             raise WrongState(f"task {task.id} asked for a secret, and no longer does: cancel it.")
+        self._check_loop(None, message)
         if len(task.pending) >= self.limits.queue:
-            raise QueueFull(f"{len(task.pending)} messages to task {task.id} wait already: send it later.")
-        task.pending.append(message)
+            raise QueueFull(
+                f"{len(task.pending)} messages to task {task.id} wait already: send it later (limits.queue)."
+            )
+        task.pending.append({**message, "sender": sender} if sender else message)
         task.history.append(message)
         if task.state == INPUT_REQUIRED:
             self.store.update_status(task.id, WORKING)
@@ -335,7 +347,7 @@ class TaskEngine:
         if not isinstance(parts, list) or not parts:
             raise BadMessage("the message has no parts: send at least one of text.")
         for part in parts:
-            _check_part(part)
+            check_part(part)
         self._check_size(measured(message))
         message = mended(message)
         if not any(
@@ -349,10 +361,18 @@ class TaskEngine:
         found: Json = mended(metadata or {})
         return found
 
+    def _check_loop(self, metadata: Json | None, message: Json) -> None:
+        found = self.guard.check(metadata, message.get("metadata")) if self.guard is not None else None
+        if found is not None:
+            logger.warning("a message was refused: %s", found.sentence)
+            raise LoopRefused(found.sentence, found.too_often)
+
     def _check_size(self, size: int) -> None:
         if size > self.limits.message:
             limit = self.limits.message
-            raise TooLarge(f"the message has {size} bytes, more than the {limit} that are taken.")
+            raise TooLarge(
+                f"the message has {size} bytes, more than the {limit} that are taken (limits.message)."
+            )
 
     def _tell(self, task: Task, event: SSEEvent) -> None:
         emitter = self.emitters.get(task.id)
@@ -389,15 +409,3 @@ def _was_typed(task: Task) -> bool:
         if receipt["step"] in ("queued", "refused", "put_back", "replied", "parked"):
             return False
     return False
-
-
-def _check_part(part: object) -> None:
-    kind = part.get("type") if isinstance(part, dict) else part
-    if not isinstance(part, dict) or kind not in PART_TYPES:
-        raise BadMessage(f"a part of type {kind!r} is not known here: use text, data or file.")
-    if kind == "text" and not isinstance(part.get("text"), str):
-        raise BadMessage("a part of type text has no text.")
-    if kind == "data" and "data" not in part:
-        raise BadMessage("a part of type data has no data.")
-    if kind == "file" and not any(isinstance(part.get(key), str) for key in ("bytes", "uri", "path")):
-        raise BadMessage("a part of type file has neither bytes nor a uri.")

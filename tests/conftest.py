@@ -43,13 +43,15 @@ class Home:
             "SYNAPSE_TEST": str(path),
         }
 
-    def run(self, *words: str, check: bool = True, **more: str) -> subprocess.CompletedProcess[str]:
+    def run(
+        self, *words: str, check: bool = True, input: str = "", **more: str
+    ) -> subprocess.CompletedProcess[str]:
         """`synapse …`, without a terminal."""
         done = subprocess.run(
             [*SYNAPSE, *words],
             env={**self.env, **more},
             cwd=self.work,
-            stdin=subprocess.DEVNULL,
+            input=input,
             capture_output=True,
             text=True,
             timeout=60,

@@ -2,6 +2,7 @@
 
 `say TEXT` is the reply; `stream A|B|C` the reply in pieces; `ask QUESTION` waits for an answer and says it;
 `park QUESTION` asks and holds nothing; `fail TEXT`, `reject TEXT`; `wait SECONDS`; `hold` waits for ever;
+`silent SECONDS TEXT` and `pause SECONDS TEXT` as the reference agent has them;
 `file NAME MIME TEXT`, `link URL NAME MIME`, `data JSON` make artifacts. Anything else is said back.
 """
 
@@ -69,6 +70,8 @@ class ScriptedCourier:
                     reply = "".join(pieces)
                 case "wait":
                     await asyncio.sleep(float(rest))
+                case "silent" | "pause":
+                    reply = await self._slowly(task, word, rest)
                 case "hold":
                     await asyncio.Event().wait()
                 case "ask":
@@ -85,7 +88,7 @@ class ScriptedCourier:
                     self._engine.reject(task, {"code": "REJECTED", "message": rest})
                     return
                 case "file" | "link" | "data":
-                    self._engine.store.add_artifact(task.id, _artifact(word, rest))
+                    self._engine.store.add_artifact(task.id, made_artifact(word, rest))
                     reply = reply or ""
                 case _:
                     reply = text
@@ -94,6 +97,16 @@ class ScriptedCourier:
         else:
             self._engine._end(task, "completed")
 
+    async def _slowly(self, task: Task, word: str, rest: str) -> str:
+        seconds, _, text = rest.partition(" ")
+        middle = text.rfind(" ") + 1 if word == "pause" else 0
+        if middle:
+            self._engine.progress(task, text[:middle], append=True)
+        await asyncio.sleep(float(seconds))
+        if middle:
+            self._engine.progress(task, text[middle:], append=True)
+        return text
+
     async def _ask(self, task: Task, question: str) -> str:
         self._answer = asyncio.get_running_loop().create_future()
         prompt = {"type": "confirmation", "prompt": question, "options": ["y", "n"], "default": "y"}
@@ -101,7 +114,7 @@ class ScriptedCourier:
         return await self._answer
 
 
-def _artifact(kind: str, rest: str) -> Json:
+def made_artifact(kind: str, rest: str) -> Json:
     if kind == "data":
         return {"type": "data", "name": "data", "parts": [{"type": "data", "data": json.loads(rest)}]}
     first, second, third = rest.split(" ", 2)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
+import sqlite3
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -119,6 +122,92 @@ def test_a_question_is_answered_through_its_task(agent: Agent) -> None:
     assert "Shall I?" in asked["prompt"]["prompt"] and asked["prompt"]["type"] == "confirmation"
     agent.http.post(f"/tasks/{task}/input", json={"input": "yes"}).raise_for_status()
     assert agent.until(task)["artifacts"][0]["data"] == "Confirmed."
+
+
+def test_a_reply_is_streamed_in_pieces_and_its_end_told_once(agent: Agent) -> None:
+    told: list[dict[str, Any]] = []
+    with agent.http.stream("POST", "/tasks/sendSubscribe", json={"message": "lines 12 every 0.15"}) as stream:
+        for line in stream.iter_lines():
+            if line.startswith("data: ") and "artifact" in (found := json.loads(line[6:])):
+                told.append(found)
+    texts = [each["artifact"]["parts"][0]["text"] for each in told]
+    whole = "\n".join(f"line {number}" for number in range(1, 13))
+    assert [each["lastChunk"] for each in told].count(True) == 1 and told[-1]["lastChunk"]
+    assert texts[-1] == whole and not told[-1]["append"]
+    assert 2 < len(told) < 30 and all("line" in text for text in texts)
+    assert not any("Working" in text or "esc to" in text for text in texts)
+
+
+def test_who_sent_a_task_may_answer_and_no_agent_may(tui: Agent) -> None:
+    def ask(sender: str) -> str:
+        sent = tui.http.post("/tasks/send", json={"message": "confirm Go?", "sender": sender})
+        task = str(sent.json()["task"]["id"])
+        tui.until(task, "input_required")
+        return task
+
+    def answer(task: str, sender: str) -> int:
+        return tui.http.post(f"/tasks/{task}/input", json={"input": "y", "sender": sender}).status_code
+
+    task = ask("ci")
+    assert answer(task, "somebody") == answer(task, "dummy") == answer(task, "a") == 403
+    assert answer(task, "ci") == 200 and tui.until(task)["artifacts"][0]["data"] == "Confirmed."
+    task = ask("a")
+    assert answer(task, "a") == 403
+    tui.http.post(f"/tasks/{task}/cancel")
+
+
+def test_of_two_answers_at_once_one_is_typed(tui: Agent) -> None:
+    task = tui.send("confirm Go?")
+    tui.until(task, "input_required")
+    with ThreadPoolExecutor(8) as pool:
+        asked = [pool.submit(tui.http.post, f"/tasks/{task}/input", json={"input": "y"}) for _ in range(8)]
+    assert [each.result().status_code for each in asked].count(200) == 1
+    assert tui.until(task)["artifacts"][0]["data"] == "Confirmed."
+    assert tui.reply("say clean") == "clean"
+
+
+def test_a_message_carries_the_mark_of_who_sent_it(tui: Agent) -> None:
+    sent = tui.http.post("/tasks/send", json={"message": "silent 0.5 first", "sender": "ann"})
+    task = sent.json()["task"]["id"]
+    more = {"message": "a2a-mark", "sender": "bob", "task_id": task}
+    assert tui.http.post("/tasks/send", json=more).status_code == 200
+    assert tui.until(task)["artifacts"][0]["data"] == f"[A2A:{task[:8]}:bob]"
+
+
+def test_a_store_that_opens_late_gives_up_its_tasks(tui: Agent) -> None:
+    first, second = tui.send("silent 3 one"), tui.send("say two")
+    tui.until(first, "working")
+    path = next((tui.home.path / "synapse").glob("agents/*/tasks.db"))
+    lock = sqlite3.connect(path, isolation_level=None, timeout=0)
+    lock.execute("PRAGMA locking_mode = EXCLUSIVE")
+    for pid in hosts(tui.home):
+        os.kill(pid, signal.SIGKILL)
+    wait(lambda: _locks(lock), "a lock")
+    wait(lambda: tui.http.get("/status").status_code == 200, "a new host")
+    assert tui.http.get(f"/tasks/{second}").status_code == 404
+    lock.close()
+    assert tui.until(first)["artifacts"][0]["data"] == "one"
+    assert tui.until(second)["artifacts"][0]["data"] == "two"
+
+
+def _locks(lock: sqlite3.Connection) -> bool:
+    try:
+        lock.execute("BEGIN EXCLUSIVE")
+    except sqlite3.OperationalError:
+        return False
+    return True
+
+
+def test_the_limits_of_the_settings_hold(home: Home) -> None:
+    (home.path / "synapse").mkdir()
+    (home.path / "synapse" / "config.yaml").write_text("limits: {queue: 1, message: 1024}\n")
+    for made in start(home, "--tui"):
+        made.until(made.send("silent 5"), "working")
+        made.send("say waits")
+        full = made.http.post("/tasks/send", json={"message": "one too many"})
+        assert full.status_code == 429 and "limits.queue" in full.json()["detail"]
+        long = made.http.post("/tasks/send", json={"message": "x" * 2000})
+        assert long.status_code == 413 and "limits.message" in long.json()["detail"]
 
 
 def test_a_text_is_answered_and_a_secret_is_not_kept(agent: Agent) -> None:

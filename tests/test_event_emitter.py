@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import json
+from typing import Any
 
 import pytest
 
@@ -32,6 +33,36 @@ def test_an_event_is_written_as_the_format_has_it() -> None:
     assert written == 'id: 7\nevent: status\nretry: 1000\ndata: {"state": "作業中\\n"}\n\n'
     assert SSEEvent("error", {}).id != SSEEvent("error", {}).id
     assert SSEEvent("error", {}).number == 0
+
+
+def test_nothing_in_an_event_ends_a_line_for_anybody() -> None:
+    said = "a\u2028b\u2029c\x85d\x0be\x1cf\r\n"
+    text = SSEEvent("artifact", {"text": said}, "1").to_sse_format()
+    assert text.splitlines() == text.split("\n")[:-1]
+    assert json.loads(text.splitlines()[2].removeprefix("data: ")) == {"text": said}
+
+
+def test_a_listener_among_many_does_not_ask_all_of_them_at_each_event() -> None:
+    class Places(set[Any]):
+        asked = 0
+
+        def __iter__(self) -> Any:
+            Places.asked += 1
+            return super().__iter__()
+
+    async def main() -> None:
+        emitter = TaskEventEmitter("t")
+        emitter._places = Places()
+        slow, *others = [emitter.subscribe() for _ in range(20)]
+        for number in range(1000):
+            emitter.emit(SSEEvent("artifact", {}, str(number)))
+            for other in others:
+                await anext(other)
+                assert emitter.next(other._place) is None
+        assert Places.asked - 1000 <= 2 * 1000 / event_emitter.TRIM  # each event is told to all once
+        assert (await anext(slow)).id == "0"
+
+    asyncio.run(main())
 
 
 def test_every_listener_hears_every_event_in_order() -> None:

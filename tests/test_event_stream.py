@@ -56,6 +56,27 @@ def test_silence_is_broken_by_a_comment() -> None:
     asyncio.run(test())
 
 
+def test_a_reader_that_is_stuck_is_pinged_once() -> None:
+    async def test() -> None:
+        wire, stuck, sending = Wire(), asyncio.Event(), 0
+
+        async def send(message: MutableMapping[str, Any]) -> None:
+            nonlocal sending
+            if message["type"] == "http.response.body" and message["more_body"]:
+                sending += 1
+                await stuck.wait()
+
+        async def chunks() -> AsyncGenerator[bytes, None]:
+            await asyncio.sleep(0.1)
+            stuck.set()
+            yield b"data: 1\n\n"
+
+        await EventStream(chunks(), ping=0.005)({"type": "http"}, wire.receive, send)
+        assert sending == 2
+
+    asyncio.run(test())
+
+
 def test_when_the_client_leaves_the_chunks_are_closed() -> None:
     async def test() -> None:
         wire, closed = Wire(), asyncio.Event()

@@ -190,12 +190,14 @@ def test_lists_are_filtered_and_paged_latest_first(path: str) -> None:
 
 def test_only_so_many_ended_tasks_are_kept(path: str) -> None:
     store = TaskStore(path, keep=20)
+    dropped: list[str] = []
+    store.on_dropped = dropped.extend
     live = store.create(text_message("live"))
     for number in range(250):
         task = store.create(text_message(str(number)))
         store.set_push_config(task.id, "p", {})
         store.update_status(task.id, "completed")
-    assert store.count() <= 122
+    assert store.count() <= 23 and len(dropped) == 251 - store.count() and live.id not in dropped
     assert store.get(live.id) is live
     for table in ("events", "push_configs"):
         gone = f"SELECT count(*) FROM {table} WHERE task_id NOT IN (SELECT id FROM tasks)"

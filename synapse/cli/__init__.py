@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 # name: (module under synapse.cli, one line of help)
 COMMANDS = {
     "start": ("start", "start an agent in the background"),
+    "send": ("send", "send a message to an agent, and wait for its reply"),
     "stop": ("stop", "stop agents and wait until they are gone"),
     "list": ("listing", "list the running agents"),
     "status": ("status", "what one agent is doing"),
@@ -21,6 +22,7 @@ COMMANDS = {
     "attach": ("attach", "take over the terminal of a background agent"),
     "screen": ("screen", "print an agent's screen as text"),
     "keys": ("keys", "press keys in an agent's terminal"),
+    "external": ("external", "agents elsewhere: add, list, remove, send"),
     "logs": ("logs", "an agent's output and Synapse's own log of it"),
     "tasks": ("tasks", "the tasks that were sent, and what became of them"),
     "task": ("task", "one task, whole"),
@@ -56,7 +58,8 @@ def main(argv: list[str] | None = None) -> int:
 
 
 def main_send() -> int:
-    return guarded(lambda: _not_yet("synapse-send"))
+    """`synapse-send` is `synapse send`."""
+    return guarded(lambda: _dispatch(["send", *sys.argv[1:]]))
 
 
 def main_shell() -> int:

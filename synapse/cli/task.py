@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 
-from synapse.task import Task, message_text
+from synapse.task import Task, message_text, sender_id
 from synapse.task_shelf import find_task
 
 
@@ -27,7 +27,7 @@ def main(argv: list[str]) -> int:
 def _show(task: Task) -> None:
     note = f" ({task.note})" if task.note else ""
     print(f"{task.id}  {task.state}{note}")
-    print(f"from {task.sender_id}, priority {task.priority}: {_clean(message_text(task.message))}")
+    print(f"from {sender_id(task.sender)}, priority {task.priority}: {_clean(message_text(task.message))}")
     for receipt in task.receipts:
         more = ", ".join(f"{key} {value}" for key, value in receipt.items() if key not in ("step", "at"))
         print(f"  {receipt['at']}  {receipt['step']}{f' ({_clean(more)})' if more else ''}")

@@ -9,7 +9,7 @@ import time
 from synapse.cells import aligned, crop
 from synapse.cli.target import find_agent
 from synapse.registry import AgentRegistry
-from synapse.task import Task, message_text
+from synapse.task import Task, message_text, sender_id
 from synapse.task_shelf import list_tasks
 
 HEADER = ("TASK", "AGENT", "STATE", "AGE", "FROM", "MESSAGE")
@@ -42,7 +42,7 @@ def main(argv: list[str]) -> int:
 def _row(agent: str, task: Task) -> tuple[str, ...]:
     message = " ".join(message_text(task.message).split())
     shown = "".join(c if c.isprintable() else "?" for c in message)
-    return (task.short_id, agent, task.state, _age(task.updated_at), task.sender_id, shown[:80])
+    return (task.short_id, agent, task.state, _age(task.updated_at), sender_id(task.sender), shown[:80])
 
 
 def _age(at: float) -> str:

@@ -1,4 +1,4 @@
-"""What the kit wants of an agent, by the beginning of a message's id: a directive, in words for an agent.
+"""What the kit wants of an agent, by the beginning of a message's id: a directive of the reference agent.
 
 No agent sees the id of a message; this table stands between, and knows nothing of who plays it.
 """
@@ -6,6 +6,8 @@ No agent sees the id of a message; this table stands between, and knows nothing 
 from __future__ import annotations
 
 MESSAGE = "message"  # answered without a task: no agent in a terminal can do that
+# Nor this: files and data that are no part of what it says, a refusal, a question that holds nothing.
+STAND_INS = frozenset(("file", "link", "data", "reject", "park"))
 PREFIXES = (  # the first that fits
     ("tck-complete-task", "say Hello from TCK"),
     ("tck-artifact-text", "say Generated text content"),
@@ -15,14 +17,14 @@ PREFIXES = (  # the first that fits
     ("tck-message-response", MESSAGE),
     ("tck-input-required", "park What next?"),
     ("tck-reject-task", "reject rejected"),
-    ("tck-stream-001", "stream Stream hello |from TCK"),
+    ("tck-stream-001", "pause 0.3 Stream hello from TCK"),
     ("tck-stream-002", "say done"),
-    ("tck-stream-003", "stream Stream task |lifecycle"),
-    ("tck-stream-ordering-001", "stream Ordered |output"),
-    ("tck-stream-artifact-text", "stream Streamed text |content"),
+    ("tck-stream-003", "pause 0.3 Stream task lifecycle"),
+    ("tck-stream-ordering-001", "pause 0.3 Ordered output"),
+    ("tck-stream-artifact-text", "pause 0.3 Streamed text content"),
     ("tck-stream-artifact-file", "file output.txt text/plain Streamed file content"),
-    ("tck-stream-artifact-chunked", "stream chunk-1 |chunk-2"),
-    ("test-resubscribe-message-id", "wait 4\nsay done"),
+    ("tck-stream-artifact-chunked", "pause 0.3 chunk-1 chunk-2"),
+    ("test-resubscribe-message-id", "silent 4 done"),
 )
 DEFAULT = {"1.0": "say Hello from TCK", "0.3": "park What next?"}
 

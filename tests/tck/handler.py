@@ -8,18 +8,49 @@ from a2a.server.context import ServerCallContext
 from a2a.types import a2a_pb2 as pb
 
 from synapse.a2a_compat import A2AHandler, Event
-from synapse.task import Json, Task
-from synapse.tasks import TaskEngine
-from tests.tck.directives import MESSAGE, directive
+from synapse.task import COMPLETED, Json, Task
+from synapse.task_store import TaskStore
+from synapse.tasks import Limits, TaskEngine
+from tests.scripted_courier import made_artifact
+from tests.tck.directives import MESSAGE, STAND_INS, directive
+
+LIMITS = Limits(queue=1000)
 
 
 class KitEngine(TaskEngine):
-    kit = "1.0"
+    def __init__(self, store: TaskStore, limits: Limits = LIMITS, refusing: str = "") -> None:
+        super().__init__(store, limits, refusing)
+        self.kit = "1.0"
 
     def start(self, task: Task) -> Json:
         message = super().start(task)
-        words = directive(message["message_id"], self.kit)
-        return {**message, "parts": [{"type": "text", "text": words}]}
+        return {**message, "parts": [{"type": "text", "text": self.words(message)}]}
+
+    def words(self, message: Json) -> str:
+        return directive(message["message_id"], self.kit)
+
+
+class StandIn(KitEngine):
+    """Plays itself what the reference agent cannot; the agent is given the rest."""
+
+    def first(self) -> Task | None:
+        while (task := super().first()) is not None:
+            word, _, rest = self.words(task.pending[0]).partition(" ")
+            if word not in STAND_INS:
+                break
+            self._play(task, word, rest)
+        return task
+
+    def _play(self, task: Task, word: str, rest: str) -> None:
+        self._forget(task)
+        self.given(task)
+        if word == "park":
+            self.park(task, {"type": "text", "prompt": rest, "options": None, "default": None})
+        elif word == "reject":
+            self.reject(task, {"code": "REJECTED", "message": rest})
+        else:
+            self.store.add_artifact(task.id, made_artifact(word, rest))
+            self._end(task, COMPLETED)
 
 
 class KitHandler(A2AHandler):

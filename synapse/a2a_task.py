@@ -1,0 +1,203 @@
+"""A message and a task, as the one who sends sees them. Plain data."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from synapse.errors import WaitTimeout
+
+Json = dict[str, Any]
+OnEvent = Callable[[str, Json], None]  # what happens: queued, delivered, working, asks, partial, done
+
+ENDED = frozenset(("completed", "failed", "canceled", "rejected"))
+ASKS = "input_required"
+_KINDS = {"submitted": "queued", "working": "working", ASKS: "asks"}
+
+
+@dataclass
+class A2AMessage:
+    role: str = "user"
+    parts: list[Json] = field(default_factory=list)
+
+    @classmethod
+    def from_text(cls, text: str) -> A2AMessage:
+        return cls("user", [{"type": "text", "text": text}])
+
+    @classmethod
+    def of(cls, message: str | A2AMessage) -> A2AMessage:
+        return cls.from_text(message) if isinstance(message, str) else message
+
+    @property
+    def text(self) -> str:
+        return "\n\n".join(str(part["text"]) for part in self.parts if part.get("type", "text") == "text")
+
+    def to_dict(self) -> Json:
+        return {"role": self.role, "parts": self.parts}
+
+
+@dataclass
+class A2ATask:
+    """`status`: submitted, working, input_required, completed, failed or canceled."""
+
+    id: str
+    status: str = "submitted"
+    message: Json = field(default_factory=dict)
+    artifacts: list[Json] = field(default_factory=list)
+    created_at: str = ""
+    updated_at: str = ""
+    context_id: str = ""
+    prompt: Json | None = None  # what the agent asks
+    error: Json | None = None  # code and message
+    note: str = ""  # why it waits, why it was canceled
+    receipts: list[Json] = field(default_factory=list)
+    metadata: Json = field(default_factory=dict)
+    _told: tuple[object, ...] = ()
+    _delivered: bool = False
+
+    @classmethod
+    def from_dict(cls, document: Mapping[str, Any]) -> A2ATask:
+        """From the dialect's JSON. What is missing or of another type is left out: others write it too."""
+        status = document.get("status") or document.get("state")
+        said = status.get("state") if isinstance(status, dict) else status
+        task = cls(str(document.get("id") or ""), state_word(said))
+        for name in ("created_at", "updated_at", "context_id", "note"):
+            if isinstance(value := document.get(name), str):
+                setattr(task, name, value)
+        for name in ("message", "prompt", "error", "metadata"):
+            if isinstance(value := document.get(name), dict):
+                setattr(task, name, value)
+        for name in ("artifacts", "receipts"):
+            if isinstance(value := document.get(name), list):
+                setattr(task, name, [item for item in value if isinstance(item, dict)])
+        return task
+
+    def to_dict(self) -> Json:
+        found: Json = {
+            "id": self.id,
+            "status": self.status,
+            "state": self.status,
+            "message": self.message,
+            "artifacts": [_shown(artifact) for artifact in self.artifacts],
+            "created_at": self.created_at,
+            "updated_at": self.updated_at,
+        }
+        names = ("context_id", "prompt", "error", "note", "metadata", "receipts")
+        return found | {name: value for name in names if (value := getattr(self, name))}
+
+    @property
+    def ended(self) -> bool:
+        return self.status in ENDED
+
+    @property
+    def asks(self) -> bool:
+        return self.status == ASKS
+
+    @property
+    def text(self) -> str:
+        """What the agent said; the pieces that were made of it are not said twice."""
+        texts = [_text_of(artifact) for artifact in self.artifacts if not _is_derived(artifact)]
+        return "\n\n".join(text for text in texts if text)
+
+    # --- what happens to it -------------------------------------------------------------------------------
+
+    def take(self, event: str, data: Json) -> list[tuple[str, Json]]:
+        """One event of the dialect's stream; what there is to tell of it."""
+        if event == "status":
+            return self._take_status(data)
+        if event == "artifact" and isinstance(artifact := data.get("artifact"), dict):
+            return self._take_artifact(artifact, data)
+        if event == "receipt" and isinstance(receipt := data.get("receipt"), dict):
+            if receipt not in self.receipts:  # a stream may tell again what is known
+                self.receipts.append(receipt)
+            return self._deliver(receipt) if receipt.get("step") == "confirmed" else []
+        return []
+
+    def _take_status(self, data: Json) -> list[tuple[str, Json]]:
+        self.status = state_word(data.get("state"))
+        self.updated_at = str(data.get("timestamp") or self.updated_at)
+        self.prompt, self.error = data.get("prompt"), data.get("error")
+        self.note = str(data.get("note") or "")
+        told = (self.status, self.note, str(self.prompt))
+        if told == self._told:  # a stream that is taken up again begins with what is known
+            return []
+        self._told = told
+        begun = self._deliver({}) if self.status in ("working", ASKS, "completed") else []
+        if self.ended:
+            return [*begun, ("done", {"state": self.status, "error": self.error, "note": self.note})]
+        kind = _KINDS.get(self.status, "working")
+        return [*begun, (kind, {"state": self.status, "prompt": self.prompt, "note": self.note})]
+
+    def _deliver(self, receipt: Json) -> list[tuple[str, Json]]:
+        if self._delivered:
+            return []
+        self._delivered = True
+        return [("delivered", receipt)]
+
+    def _take_artifact(self, artifact: Json, data: Json) -> list[tuple[str, Json]]:
+        name = str(data.get("artifactId") or artifact.get("artifactId") or "")
+        append = bool(data.get("append"))
+        known = next((a for a in self.artifacts if name and a.get("artifactId") == name), None)
+        parts = artifact.get("parts")
+        pieces: list[Json] = [p for p in parts if isinstance(p, dict)] if isinstance(parts, list) else []
+        if known is not None and append:
+            known["parts"] += pieces
+        else:
+            made = {key: value for key, value in artifact.items() if key != "data"}
+            made |= {"artifactId": name, "parts": pieces}
+            if known is None:
+                self.artifacts.append(made)
+            else:
+                self.artifacts[self.artifacts.index(known)] = made
+        if _is_derived(artifact):
+            return []
+        text = _joined(pieces)
+        return [("partial", {"text": text, "append": append and known is not None})] if text else []
+
+
+class StillWorking(WaitTimeout):
+    """The wait is over, the task is not: nothing was canceled."""
+
+    def __init__(self, sentence: str, task: A2ATask) -> None:
+        super().__init__(sentence)
+        self.task = task
+
+
+def state_word(said: object) -> str:
+    """`TASK_STATE_INPUT_REQUIRED`, `input-required` and `input_required` are the same."""
+    word = str(said or "submitted").lower().removeprefix("task_state_").replace("-", "_")
+    known = {
+        "cancelled": "canceled",
+        "rejected": "failed",
+        "auth_required": ASKS,
+        "unspecified": "submitted",
+        "unknown": "working",
+    }
+    return known.get(word, word)
+
+
+def _joined(parts: list[Json]) -> str:
+    return "".join(str(part["text"]) for part in parts if isinstance(part.get("text"), str))
+
+
+def _text_of(artifact: Json) -> str:
+    parts = artifact.get("parts")
+    if isinstance(parts, list) and parts:
+        return _joined([part for part in parts if isinstance(part, dict)])
+    data = artifact.get("data")
+    return data if isinstance(data, str) else ""
+
+
+def _is_derived(artifact: Json) -> bool:
+    metadata = artifact.get("metadata")
+    return isinstance(metadata, dict) and bool(metadata.get("derived"))
+
+
+def _shown(artifact: Json) -> Json:
+    """With the pieces of one streamed text put together."""
+    parts = artifact.get("parts")
+    if not isinstance(parts, list) or not parts or not all(set(part) <= {"type", "text"} for part in parts):
+        return artifact
+    text = _joined(parts)
+    return {**artifact, "parts": [{"type": "text", "text": text}], "data": text}

@@ -1,0 +1,229 @@
+"""One message and its reply, as a terminal or a pipe shows them: progress aside, the reply alone."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import sys
+import time
+
+from synapse.a2a_client import AsyncA2AClient, Origin
+from synapse.a2a_task import A2ATask, Json, StillWorking
+from synapse.cli.target import find_agent
+from synapse.errors import SynapseError, TargetError
+from synapse.registry import AgentRegistry, Entry
+
+SHOWN_EVERY = 1.0
+ASKS = 5  # the exit status
+
+
+class Conversation:
+    def __init__(self, timeout: float, priority: int, as_json: bool) -> None:
+        self._client = AsyncA2AClient(Origin.from_environment(), timeout=timeout)
+        self._timeout = timeout
+        self._priority = priority
+        self._json = as_json
+        self._talks = sys.stderr.isatty() and not as_json
+        self._streams = sys.stdout.isatty() and not as_json
+        self._task: A2ATask | None = None
+        self._entry: Entry | None = None
+        self._printed = ""
+
+    # --- one agent ----------------------------------------------------------------------------------------
+
+    async def send(self, target: str, message: str, wait: bool) -> int:
+        try:
+            entry = find_agent(target)
+        except TargetError:
+            if self._client.registry.get(target) is None:
+                raise
+            return await self._send_elsewhere(target, message, wait)
+        self._entry = entry
+        task = await self._client.send_to_local(entry, message, self._priority)
+        self._task = task
+        if not wait:
+            self._sent(task, str(entry["name"]))
+            return 0
+        try:
+            task = await self._until_done(entry, task)
+        except StillWorking as late:
+            if self._json:
+                print_json(late.task.to_dict())
+            raise
+        return self._ended(task, str(entry["name"]))
+
+    async def _until_done(self, entry: Entry, task: A2ATask) -> A2ATask:
+        ticking = asyncio.ensure_future(self._tick(str(entry["name"]))) if self._talks else None
+        try:
+            while True:
+                task = await self._client.follow_local(entry, task.id, self._timeout, self._on_event)
+                self._task = task
+                if not task.asks or not (sys.stdin.isatty() and self._talks):
+                    return task
+                self._clear_line()
+                answer = await asyncio.to_thread(_ask, task)
+                if not answer:
+                    return task
+                try:
+                    await self._client.answer_local(entry, task.id, answer)
+                except SynapseError as error:
+                    print(f"synapse: {error}", file=sys.stderr)
+        finally:
+            if ticking is not None:
+                ticking.cancel()
+            self._clear_line()
+
+    async def _send_elsewhere(self, alias: str, message: str, wait: bool) -> int:
+        task = await self._client.send_message(alias, message, wait, self._timeout)
+        if not wait:
+            self._sent(task, alias)
+            return 0
+        return self._ended(task, alias)
+
+    def _sent(self, task: A2ATask, name: str) -> None:
+        if self._json:
+            print_json(task.to_dict())
+        else:
+            print(f"sent {task.id[:8]} to {name}: `synapse task {task.id[:8]}` shows what becomes of it")
+
+    def _ended(self, task: A2ATask, name: str) -> int:
+        if self._json:
+            print_json(task.to_dict())
+        elif task.text or task.status == "completed":
+            self._print_reply(task.text)
+        if task.asks:
+            prompt = task.prompt or {}
+            question = clean(str(prompt.get("prompt", "")))
+            offered = clean(", ".join(map(str, prompt.get("options") or ())))
+            print(
+                f"{name} asks: {question}{f' [{offered}]' if offered else ''}\n"
+                f'answer it with `synapse input {task.id[:8]} "…"`',
+                file=sys.stderr,
+            )
+            return ASKS
+        if task.status == "completed":
+            return 0
+        why = (task.error or {}).get("message") or task.note or "it gave no reason"
+        print(f"synapse: {name} has not done it: {task.status}, {clean(str(why))}", file=sys.stderr)
+        return 1
+
+    # --- all of them --------------------------------------------------------------------------------------
+
+    async def broadcast(self, message: str, wait: bool) -> int:
+        """To everybody who runs, but for whoever sends; each reply as it comes."""
+        me = self._client.origin.id if self._client.origin else None
+        entries = [e for e in AgentRegistry().list_agents().values() if e["agent_id"] != me]
+        if not entries:
+            raise TargetError("no other agent is running: `synapse start <profile>` starts one.")
+        documents: list[Json] = []
+        failed = 0
+        for done in asyncio.as_completed([self._one_of_all(entry, message, wait) for entry in entries]):
+            name, task, error = await done
+            document = {"agent": name, **(task.to_dict() if task else {})}
+            documents.append(document | {"error": error} if error else document)
+            failed += bool(error) or (task is not None and task.status in ("failed", "canceled"))
+            if not self._json:
+                text = error or (task.text if task and wait else f"sent {task.id[:8] if task else ''}")
+                print(f"{name}: {clean(text)}", flush=True)
+        if self._json:
+            print_json(documents)
+        return 1 if failed else 0
+
+    async def _one_of_all(
+        self, entry: Entry, message: str, wait: bool
+    ) -> tuple[str, A2ATask | None, str | None]:
+        name = str(entry["name"])
+        try:
+            task = await self._client.send_to_local(entry, message, self._priority, wait, self._timeout)
+        except SynapseError as error:
+            return name, None, str(error)
+        if task.asks:
+            return name, task, f"it asks: {(task.prompt or {}).get('prompt')} (synapse input {task.id[:8]} …)"
+        return name, task, None
+
+    # --- what is shown ------------------------------------------------------------------------------------
+
+    def _on_event(self, kind: str, data: Json) -> None:
+        if kind == "partial" and self._streams:
+            text = clean(str(data.get("text", "")))
+            text = self._printed + text if data.get("append") else text
+            if text.startswith(self._printed):
+                self._clear_line()
+                sys.stdout.write(text[len(self._printed) :])
+                sys.stdout.flush()
+                self._printed = text
+        elif kind in ("queued", "working") and self._talks and not self._printed:
+            self._status = str(data.get("note") or kind)
+
+    _status = "sent"
+
+    async def _tick(self, name: str) -> None:
+        began = time.monotonic()
+        while True:
+            if not self._printed:
+                note = f"→ {name}: {clean(self._status)} {time.monotonic() - began:.0f} s"
+                sys.stderr.write(f"\r\x1b[K{note[:76]}")
+                sys.stderr.flush()
+            await asyncio.sleep(SHOWN_EVERY)
+
+    def _clear_line(self) -> None:
+        if self._talks and not self._printed:
+            sys.stderr.write("\r\x1b[K")
+            sys.stderr.flush()
+
+    def _print_reply(self, text: str) -> None:
+        """A pipe is given the reply as it is; a terminal nothing that would drive it, and the rest only."""
+        if not sys.stdout.isatty():
+            sys.stdout.write(text if text.endswith("\n") else text + "\n")
+            return
+        text = clean(text)
+        if self._printed and text.startswith(self._printed):
+            sys.stdout.write(text[len(self._printed) :] + "\n")
+        else:
+            sys.stdout.write(("\n\n" if self._printed else "") + text + "\n")
+
+    def interrupted(self) -> int:
+        """Ctrl-C ends the wait; whether it ends the task is asked where somebody can answer."""
+        self._clear_line()
+        task, entry = self._task, self._entry
+        if task is None or entry is None or task.ended:
+            return 130
+        short = task.id[:8]
+        if sys.stdin.isatty() and sys.stderr.isatty():
+            try:
+                sys.stderr.write(f"\n{entry['name']} goes on with it. Cancel the task? [y/N] ")
+                sys.stderr.flush()
+                if sys.stdin.readline().strip().lower() in ("y", "yes"):
+                    asyncio.run(self._client.cancel_local_task(entry, task.id))
+                    print(f"canceled {short}", file=sys.stderr)
+                    return 130
+            except (KeyboardInterrupt, SynapseError):
+                pass
+        print(f"{entry['name']} goes on: `synapse task {short}` shows the reply", file=sys.stderr)
+        return 130
+
+
+def print_json(document: object) -> None:
+    print(json.dumps(document, ensure_ascii=False, indent=2))
+
+
+def clean(text: str) -> str:
+    """What somebody else wrote must not drive this terminal."""
+    return "".join(c for c in text if c.isprintable() or c in "\n\t")
+
+
+def _ask(task: A2ATask) -> str:
+    prompt = task.prompt or {}
+    secret = prompt.get("type") == "password"
+    question = clean(str(prompt.get("question") or prompt.get("prompt") or ""))
+    sys.stderr.write(f"{question}\n")
+    for number, option in enumerate(prompt.get("options") or (), 1):
+        sys.stderr.write(f"  {number}. {clean(str(option))}\n")
+    if secret:
+        import getpass
+
+        return getpass.getpass("answer (not shown): ", stream=sys.stderr)
+    sys.stderr.write("answer: ")
+    sys.stderr.flush()
+    return os.fsencode(sys.stdin.readline()).decode("utf-8", "replace").strip()

@@ -1,0 +1,181 @@
+"""Agents elsewhere, by alias: `~/.a2a/external/<alias>.json`, and a token in a file beside it."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import tempfile
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields
+from datetime import UTC, datetime
+from typing import Any
+
+from synapse import paths
+from synapse.errors import SynapseError, UsageError
+
+ALIAS = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+RESERVED = frozenset(("all", "synapse-system"))
+
+
+@dataclass(frozen=True)
+class ExternalAgent:
+    """`url` is where its card was found; `endpoint` is what is called, as `protocol` and `binding` say."""
+
+    name: str
+    url: str
+    description: str = ""
+    capabilities: dict[str, Any] = field(default_factory=dict)
+    skills: list[dict[str, Any]] = field(default_factory=list)
+    alias: str = ""
+    added_at: str = ""
+    last_seen: str = ""
+    version: str = ""
+    endpoint: str = ""
+    protocol: str = ""  # 1.0, 0.3, or old: the dialect with /tasks/send
+    binding: str = ""  # JSONRPC or HTTP+JSON
+    network: str = ""  # public, loopback or private: where it was when it was added
+    card_read_at: str = ""
+    note: str = ""  # what is to be said of it: that its card has changed
+    has_token: bool = False
+
+    @property
+    def streams(self) -> bool:
+        return self.capabilities.get("streaming") is True and self.protocol != "old"
+
+    def to_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, document: Mapping[str, Any]) -> ExternalAgent:
+        """Raises ValueError for what is no agent."""
+        known = {f.name: f.type for f in fields(cls)}
+        values = {key: value for key, value in document.items() if key in known}
+        if not all(isinstance(values.get(key), str) for key in ("name", "url", "alias", "endpoint")):
+            raise ValueError("no agent")
+        return cls(**values)
+
+
+class ExternalAgentRegistry:
+    """Files, written whole or not at all, that only their owner can read."""
+
+    def __init__(self, registry_dir: str | os.PathLike[str] | None = None) -> None:
+        self.registry_dir = os.fspath(registry_dir) if registry_dir is not None else paths.external_dir()
+
+    def add(self, agent: ExternalAgent, token: str | None = None) -> bool:
+        """Remember it, in place of one of the same alias; whether there was none. A token stays."""
+        check_alias(agent.alias)
+        new = self.get(agent.alias) is None
+        if token is not None:
+            self._write(self._token_file(agent.alias), token)
+        has_token = token is not None or self.token(agent.alias) is not None
+        self._save(ExternalAgent(**{**asdict(agent), "has_token": has_token}))
+        return new
+
+    def remove(self, alias: str) -> bool:
+        known = self.get(alias)
+        if known is None:
+            return False
+        _unlink(self._token_file(known.alias))
+        return _unlink(self._json_file(known.alias))
+
+    def get(self, alias: str) -> ExternalAgent | None:
+        """By its alias, whatever the case."""
+        if not ALIAS.fullmatch(alias):
+            return None
+        exact = self._read(f"{alias}.json")
+        return exact or next((a for a in self.list_agents() if a.alias.casefold() == alias.casefold()), None)
+
+    def list_agents(self) -> list[ExternalAgent]:
+        """By alias. A file that cannot be read as an agent is left alone."""
+        try:
+            names = sorted(os.listdir(self.registry_dir), key=str.casefold)
+        except OSError:
+            return []
+        found = (self._read(name) for name in names if name.endswith(".json"))
+        return [agent for agent in found if agent is not None]
+
+    def update_last_seen(self, alias: str) -> None:
+        self.update(alias, last_seen=now())
+
+    def update(self, alias: str, /, **changes: object) -> ExternalAgent | None:
+        """Change some of what is known; None if it has been removed meanwhile."""
+        known = self.get(alias)
+        if known is None:
+            return None
+        changed = ExternalAgent(**{**asdict(known), **changes})
+        self._save(changed)
+        return changed
+
+    def token(self, alias: str) -> str | None:
+        try:
+            with open(self._token_file(alias), encoding="ascii") as file:
+                return file.read().strip() or None
+        except (OSError, ValueError):
+            return None
+
+    def free_alias(self, wanted: str) -> str:
+        """An alias that nobody has, made of a name."""
+        base = re.sub(r"[^A-Za-z0-9._-]+", "-", wanted.strip()).strip("-._").lower()[:56]
+        base = base if base and base not in RESERVED else "agent"
+        alias, number = base, 1
+        while self.get(alias) is not None:
+            number += 1
+            alias = f"{base}-{number}"
+        return alias
+
+    # --- files --------------------------------------------------------------------------------------------
+
+    def _json_file(self, alias: str) -> str:
+        return os.path.join(self.registry_dir, f"{alias}.json")
+
+    def _token_file(self, alias: str) -> str:
+        return os.path.join(self.registry_dir, f"{alias}.token")
+
+    def _read(self, name: str) -> ExternalAgent | None:
+        try:
+            with open(os.path.join(self.registry_dir, name), encoding="utf-8") as file:
+                agent = ExternalAgent.from_dict(json.load(file))
+        except (OSError, ValueError, TypeError, AttributeError):
+            return None
+        return agent if f"{agent.alias}.json" == name else None
+
+    def _save(self, agent: ExternalAgent) -> None:
+        self._write(
+            self._json_file(agent.alias), json.dumps(agent.to_dict(), ensure_ascii=False, indent=2) + "\n"
+        )
+
+    def _write(self, path: str, text: str) -> None:
+        temporary = ""
+        try:
+            paths.private_dir(self.registry_dir)
+            fd, temporary = tempfile.mkstemp(dir=self.registry_dir, prefix=".new-")  # 0600
+            with os.fdopen(fd, "w", encoding="utf-8", errors="replace") as file:
+                file.write(text)
+            os.replace(temporary, path)
+        except OSError as error:
+            if temporary:
+                _unlink(temporary)
+            raise SynapseError(
+                f"cannot write {path} ({error.strerror}): make it writable, or set A2A_HOME."
+            ) from error
+
+
+def check_alias(alias: str) -> None:
+    if not ALIAS.fullmatch(alias) or alias.casefold() in RESERVED:
+        raise UsageError(
+            f"{alias[:70]!r} cannot be an alias: use up to 64 letters, digits, - _ and ., "
+            f"and not {' or '.join(sorted(RESERVED))}."
+        )
+
+
+def now() -> str:
+    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def _unlink(path: str) -> bool:
+    try:
+        os.unlink(path)
+        return True
+    except FileNotFoundError:
+        return False

@@ -1,0 +1,157 @@
+"""An agent's card, as it comes from elsewhere: what it offers, and whether it can be believed. Pure."""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+from urllib.parse import urljoin, urlsplit
+
+from synapse.errors import SynapseError
+from synapse.external_agents import ExternalAgent
+
+CARD_PATHS = ("/.well-known/agent-card.json", "/.well-known/agent.json")
+BINDINGS = ("JSONRPC", "HTTP+JSON")
+OLD = "old"
+LONGEST_TEXT = 4000
+MOST_SKILLS = 100
+_DEFAULT_PORTS = {"http": 80, "https": 443}
+_SHOWN = ("name", "description", "version", "endpoint", "protocol", "binding", "capabilities", "skills")
+
+
+class CardRefused(SynapseError):
+    """The sentence says what is wrong with the card."""
+
+
+class _Interface(NamedTuple):
+    url: str
+    binding: str
+    protocol: str
+
+
+def read_card(card: object, url: str, where: str) -> ExternalAgent:
+    """The agent of a card that was found at `where`, for somebody who asked for `url`."""
+    if not isinstance(card, dict):
+        raise CardRefused(f"the card at {where} is no JSON object: is this the address of an agent?")
+    name = _text(card, "name", where)
+    if not name.strip():
+        raise CardRefused(f"the card at {where} has no name: is this the address of an agent?")
+    capabilities = _typed(card, "capabilities", dict, where) or {}
+    skills = _typed(card, "skills", list, where) or []
+    if not all(isinstance(skill, dict) for skill in skills):
+        raise CardRefused(f"in the card at {where}, skills is not a list of objects.")
+    chosen = _choose(list(_interfaces(card, where)), where)
+    return ExternalAgent(
+        name=_clean(name),
+        url=url,
+        description=_clean(_text(card, "description", where)),
+        version=_clean(_text(card, "version", where)),
+        capabilities={key: value for key, value in capabilities.items() if isinstance(value, bool)},
+        skills=[_skill(skill) for skill in skills[:MOST_SKILLS]],
+        endpoint=_own(chosen.url, where),
+        protocol=chosen.protocol,
+        binding=chosen.binding,
+    )
+
+
+def changes(before: ExternalAgent, after: ExternalAgent) -> list[str]:
+    """Which parts of the card have changed."""
+    return [name for name in _SHOWN if getattr(before, name) != getattr(after, name)]
+
+
+def _interfaces(card: Mapping[str, Any], where: str) -> Iterator[_Interface]:
+    """What it offers, the best first as it says."""
+    offered = _typed(card, "supportedInterfaces", list, where)
+    for item in offered or ():
+        if isinstance(item, dict):
+            version = str(item.get("protocolVersion") or "1.0")
+            yield _Interface(_text(item, "url", where), str(item.get("protocolBinding")), version[:3])
+    if offered:
+        return
+    url = _text(card, "url", where)
+    if "protocolVersion" in card or "preferredTransport" in card:  # 0.3, and what came just before it
+        yield _Interface(url, str(card.get("preferredTransport") or "JSONRPC"), "0.3")
+        for item in _typed(card, "additionalInterfaces", list, where) or ():
+            if isinstance(item, dict):
+                yield _Interface(_text(item, "url", where), str(item.get("transport")), "0.3")
+    elif url:
+        yield _Interface(url, "HTTP+JSON", OLD)
+
+
+def _choose(offered: list[_Interface], where: str) -> _Interface:
+    for protocols in (("1.",), ("0.3", "0.2"), (OLD,)):
+        for item in offered:
+            if item.binding in BINDINGS and item.protocol.startswith(protocols):
+                protocol = {"1": "1.0", "0": "0.3"}.get(item.protocol[0], OLD)
+                return item._replace(protocol=protocol)
+    if offered:
+        names = ", ".join(sorted({f"{item.binding} {item.protocol}" for item in offered}))
+        raise CardRefused(
+            f"the card at {where} offers {names[:200]}: "
+            "JSONRPC and HTTP+JSON of A2A 1.0 and 0.3 are spoken here."
+        )
+    raise CardRefused(f"the card at {where} does not say where the agent is: it has no url.")
+
+
+def _own(url: str, where: str) -> str:
+    """The address to call, if it is the card's own host: a card speaks for nobody else."""
+    try:
+        said, own = urlsplit(urljoin(where, url)), urlsplit(where)
+        said_port, own_port = said.port, own.port
+    except ValueError as error:
+        raise CardRefused(f"the card at {where} has a url that cannot be read: {url[:200]!r}.") from error
+    if said.scheme not in _DEFAULT_PORTS or "@" in said.netloc:
+        raise CardRefused(f"the card at {where} has a url that is not called from here: {url[:200]!r}.")
+    if own.scheme == "https" and said.scheme == "http":
+        raise CardRefused(f"the card at {where} wants to be called without encryption, at {url[:200]!r}.")
+    host, own_host = said.hostname or "", own.hostname or ""
+    if _is_everywhere(host):  # what a server listens on, taken for an address
+        host = own_host
+    elif host != own_host and not (_is_loopback(host) and _is_loopback(own_host)):
+        raise CardRefused(
+            f"the card at {where} says that the agent is on another host, {host}: "
+            "add that address itself, if you trust it."
+        )
+    port = said_port or _DEFAULT_PORTS[said.scheme]
+    if not said_port and said.scheme == own.scheme and own_port:
+        port = own_port
+    place = f"[{own_host}]" if ":" in own_host else own_host
+    return said._replace(netloc=f"{place}:{port}", fragment="").geturl()
+
+
+def _is_everywhere(host: str) -> bool:
+    return host in ("0.0.0.0", "::")
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def _text(card: Mapping[str, Any], key: str, where: str) -> str:
+    return str(_typed(card, key, str, where) or "")
+
+
+def _typed(card: Mapping[str, Any], key: str, kind: type, where: str) -> Any:
+    value = card.get(key)
+    if value is not None and not isinstance(value, kind):
+        word = "an object" if kind is dict else "a list" if kind is list else "text"
+        raise CardRefused(f"in the card at {where}, {key} is not {word}.")
+    return value
+
+
+def _skill(skill: Mapping[str, Any]) -> dict[str, Any]:
+    found: dict[str, Any] = {
+        key: _clean(value)
+        for key in ("id", "name", "description")
+        if isinstance(value := skill.get(key), str)
+    }
+    tags = skill.get("tags")
+    return found | {"tags": [_clean(str(tag)) for tag in tags[:50]]} if isinstance(tags, list) else found
+
+
+def _clean(text: str) -> str:
+    """What may be printed: no control characters, no escape sequences, no novels."""
+    return "".join(c if c.isprintable() or c == "\n" else " " for c in text[:LONGEST_TEXT])

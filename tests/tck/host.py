@@ -1,0 +1,53 @@
+"""The host of the agent that the kit speaks to: the real one, with the kit's engine and handler in it."""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import os
+from typing import Any
+from unittest.mock import patch
+
+from starlette.routing import BaseRoute
+
+from synapse import host, server
+from synapse.a2a_card import About, agent_card
+from synapse.a2a_routes import standard_routes
+from synapse.push import PushSender
+from synapse.task_store import TaskStore
+from synapse.tasks import TaskEngine
+from synapse.urls import Pinned, pin_url, resolve
+from tests.tck.handler import KitHandler, StandIn
+
+KIT = "SYNAPSE_TCK_KIT"
+
+
+def _engine(store: TaskStore, *_: Any, refusing: str = "") -> StandIn:
+    made = StandIn(store, refusing=refusing)
+    made.kit = os.environ[KIT]
+    return made
+
+
+def _routes(engine: TaskEngine, about: About, push: PushSender, **_: Any) -> list[BaseRoute]:
+    strict = os.environ[KIT] == "1.0"  # which has an extended card too, though nobody asks for a token
+    card = functools.partial(agent_card, about, strict=strict, token_set=True, full=True)
+    handler = KitHandler(engine, push, card if strict else None)
+    return standard_routes(engine, about, push, strict=strict, token_set=strict, handler=handler)
+
+
+async def _pin(url: str, *_: Any, **__: Any) -> Pinned:
+    """The kit's webhooks are on loopback; the one that it only names has no address without a network."""
+
+    def find(host: str, port: int) -> list[str]:
+        return ["127.0.0.1"] if host == "example.com" else resolve(host, port)
+
+    return await asyncio.to_thread(pin_url, url, allow_loopback=True, resolver=find)
+
+
+if __name__ == "__main__":
+    with (
+        patch.object(host, "TaskEngine", _engine),
+        patch.object(server, "standard_routes", _routes),
+        patch.object(server, "pin_url_async", _pin),
+    ):
+        host.main()

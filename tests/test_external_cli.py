@@ -1,0 +1,144 @@
+"""`synapse external`, and `/external/*` of a real agent, against a real agent."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import Home
+from tests.fake_agent import Answering, FakeAgent, elsewhere, says
+from tests.serving import ask
+
+
+async def sun(request: Answering) -> None:
+    if "fail" in json.dumps(request.body):
+        await request.result({"task": {"id": "t1", "status": {"state": "TASK_STATE_FAILED"}}})
+    elif "please ask" in json.dumps(request.body):
+        await request.result({"task": {"id": "t1", "status": {"state": "TASK_STATE_INPUT_REQUIRED"}}})
+    else:
+        await request.result(says("sun\x1b[2J"))
+
+
+def weather(fake: FakeAgent) -> None:
+    fake.card(capabilities={})
+    fake.on["/rpc"] = sun
+
+
+def test_add_list_send_remove(home: Home, tmp_path: Path) -> None:
+    with elsewhere() as fake:
+        weather(fake)
+        token = tmp_path / "token"
+        token.write_text("s3cret\n")
+        token.chmod(0o600)
+        assert "no agent elsewhere is known" in home.run("external", "list").stdout
+        assert home.run("external", "list", "--json").stdout == "[]\n"
+        added = home.run("external", "add", fake.url, "--alias", "w", "--token-file", str(token)).stdout
+        assert added == f"w: Weather, A2A 1.0 JSONRPC at {fake.url}/rpc\n"
+        listed = home.run("external", "list")
+        assert fake.url in listed.stdout and "s3cret" not in listed.stdout
+        (shown,) = json.loads(home.run("external", "list", "--json").stdout)
+        assert shown["alias"] == "w" and "s3cret" not in json.dumps(shown)
+
+        sent = home.run("external", "send", "w", "rain", "today?")
+        assert sent.stdout == "sun�[2J\n" and sent.stderr == ""
+        said = fake.calls("/rpc")[-1]
+        assert said.body["params"]["message"]["parts"] == [{"text": "rain today?"}]
+        assert said.headers["authorization"] == "Bearer s3cret"
+        assert (
+            json.loads(home.run("external", "send", "w", "--json", "rain?").stdout)["status"] == "completed"
+        )
+        home.run("external", "send", "w", "--", "--help me")
+        assert fake.calls("/rpc")[-1].body["params"]["message"]["parts"] == [{"text": "--help me"}]
+        assert home.run("external", "task", "w", "t1").stdout == "sun�[2J\n"
+
+        assert home.run("external", "remove", "W").stdout == "forgot W\n"
+        assert os.listdir(home.path / "a2a" / "external") == []
+
+
+def test_what_goes_wrong_is_one_sentence_and_a_status(home: Home, tmp_path: Path) -> None:
+    with elsewhere() as fake:
+        weather(fake)
+        home.run("external", "add", fake.url, "--alias", "w")
+        open_token = tmp_path / "token"
+        open_token.write_text("s3cret")
+        open_token.chmod(0o644)
+        for words, status, sentence in [
+            (("send", "nobody", "hi"), 3, "no agent elsewhere is known as 'nobody'"),
+            (("remove", "nobody"), 3, "'nobody'"),
+            (("send", "w", " "), 2, "the message is empty"),
+            (("send", "w", "--timeout", "0", "hi"), 2, "--timeout"),
+            (("send", "w", "please fail"), 1, "w: the agent failed"),
+            (("send", "w", "please ask"), 5, "w asks: something (task t1)"),
+            (("add", "http://127.0.0.1:9"), 1, "cannot be reached"),
+            (("add", fake.url, "--alias", "all"), 2, "cannot be an alias"),
+            (("add", fake.url, "--token-file", str(open_token)), 2, "nobody else can read"),
+            ((), 2, "add|list|remove|send|task"),
+        ]:
+            done = home.run("external", *words, check=False)
+            assert (done.returncode, done.stdout) == (status, ""), (words, done)
+            assert sentence in done.stderr and "Traceback" not in done.stderr, (words, done.stderr)
+
+
+def test_unreachable_and_changed_cards_are_said(home: Home) -> None:
+    with elsewhere() as fake:
+        weather(fake)
+        home.run("external", "add", fake.url, "--alias", "w")
+        assert "w:" not in home.run("external", "list", "--check").stdout
+        fake.card(version="2")
+        assert "w: its card changed" in home.run("external", "list", "--check").stdout
+        assert "version" in home.run("external", "add", fake.url).stderr
+    (gone,) = json.loads(home.run("external", "list", "--check", "--json").stdout)
+    assert "cannot be reached" in gone["check"]
+
+
+def test_help_prints_help(home: Home) -> None:
+    for words in ((), ("add",), ("list",), ("remove",), ("send",), ("task",)):
+        assert home.run("external", *words, "--help").stdout.startswith("usage: synapse external")
+
+
+@pytest.mark.parametrize("wait", [True, False])
+def test_a_real_agent_writes_to_another_by_its_card(home: Home, wait: bool) -> None:
+    home.run("start", "dummy", "--name", "a")
+    home.run("start", "dummy", "--name", "b")
+    a, b = (home.agents()[name] for name in "ab")
+
+    def post(path: str, body: object) -> tuple[int, dict[str, str], dict[str, object]]:
+        sent = json.dumps(body).encode()
+        return ask(int(str(a["port"])), path, "POST", sent, {"Content-Type": "application/json"})
+
+    status, _, found = post("/external/discover", {"url": b["endpoint"], "alias": "other"})
+    assert (status, found["name"], found["protocol"]) == (200, "b", "1.0"), found
+    status, _, answer = post("/external/agents/other/send", {"message": "say hello", "wait": wait})
+    task = answer["task"]
+    assert status == 200 and isinstance(task, dict)
+    assert not wait or task["artifacts"][0]["data"] == "hello"
+    _, _, there = ask(int(str(b["port"])), f"/tasks/{task['id']}")
+    assert there["sender"] == {"id": a["agent_id"], "name": "a"}
+    assert there["message"]["metadata"]["synapse"]["hops"] == [a["agent_id"]]
+    status, _, refused = post("/external/discover", {"url": "http://10.0.0.1"})
+    assert (status, refused["code"]) == (400, "BAD_MESSAGE") and "private network" in str(refused["detail"])
+    status, _, refused = post("/external/discover", {"url": "http://127.0.0.1:9"})
+    assert (status, refused["code"]) == (502, "EXTERNAL_FAILED")
+
+
+def test_a_real_agent_refuses_loops(home: Home) -> None:
+    home.run(
+        "start", "dummy", "--name", "a", SYNAPSE_ROUTING__MAX_HOPS="2", SYNAPSE_ROUTING__PAIR_PER_MINUTE="3"
+    )
+    agent = home.agents()["a"]
+
+    def send(**synapse: object) -> tuple[int, dict[str, str], dict[str, object]]:
+        body = json.dumps({"message": "thank you", "metadata": {"synapse": synapse}}).encode()
+        return ask(int(str(agent["port"])), "/tasks/send", "POST", body, {"Content-Type": "application/json"})
+
+    assert send(hops=["x", "y", "z"])[0] == 409
+    mine = str(agent["agent_id"])
+    status, _, refused = send(hops=[mine, "x"], waiting=[mine, "x"])
+    assert (status, refused["code"]) == (409, "LOOP") and "waits for" in str(refused["detail"])
+    assert [send(hops=["x"])[0] for _ in range(3)] == [200] * 3
+    status, headers, refused = send(hops=["x"])
+    assert (status, refused["code"]) == (429, "LOOP") and headers["retry-after"]
+    assert "refused" in home.log("a")

@@ -1,0 +1,101 @@
+"""`synapse send`, as a person, a pipe and an agent use it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import Home, wait
+
+
+@pytest.fixture
+def agent(home: Home) -> Home:
+    home.run("start", "dummy", "--name", "a", "--", "--tui")
+    return home
+
+
+def test_the_reply_alone_is_printed(agent: Home) -> None:
+    done = agent.run("send", "a", "--return", "say いろは\\n```sh\\nls\\n```")
+    assert done.stdout == "いろは\n```sh\nls\n```\n" and done.stderr == ""
+
+
+def test_without_waiting(agent: Home) -> None:
+    for flag in ((), ("--no-wait",), ("--display",)):
+        assert agent.run("send", *flag, "a", "hello").stdout.startswith("sent ")
+    (task, *_) = json.loads(agent.run("send", "a", "--json", "--no-wait", "hello").stdout), None
+    assert task["state"] == "submitted"
+    assert agent.run("send", "a", "say x", SYNAPSE_DEFAULT_RESPONSE_MODE="return").stdout == "x\n"
+
+
+def test_words_pipes_files_and_what_looks_like_an_option(agent: Home, tmp_path: Path) -> None:
+    assert agent.run("send", "a", "--return", "say", "two", "words").stdout == "two words\n"
+    assert agent.run("send", "a", "--return", "--", "--help", "me").stdout.endswith("--help me\n")
+    path = tmp_path / "message"
+    path.write_text("say from a file")
+    assert agent.run("send", "a", "--return", "--file", str(path)).stdout == "from a file\n"
+    assert agent.run("send", "a", "--return", "-", input="say from a pipe\n").stdout == "from a pipe\n"
+
+
+def test_json_is_one_document(agent: Home) -> None:
+    task = json.loads(agent.run("send", "a", "--return", "--json", "say x").stdout)
+    assert task["state"] == "completed" and task["artifacts"][0]["data"] == "x"
+
+
+@pytest.mark.parametrize(
+    ("words", "status", "said"),
+    [
+        (("nobody", "hi"), 3, "no agent"),
+        (("a",), 2, "no message"),
+        (("a", "   "), 2, "no message"),
+        (("a", "--priority", "9", "hi"), 2, "from 1 to 5"),
+        (("a", "--timeout", "-1", "hi"), 2, "timeout"),
+        (("a", "--file", "/nowhere/at/all"), 2, "cannot read"),
+        (("a", "--return", "--timeout", "0.5", "silent 20 x"), 4, "synapse task"),
+        (("a", "--return", "confirm Shall I?"), 5, "synapse input"),
+        (("a", "--return", "exit 3"), 1, "status 3"),
+    ],
+)
+def test_what_goes_wrong_is_one_sentence_and_a_status(
+    agent: Home, words: tuple[str, ...], status: int, said: str
+) -> None:
+    done = agent.run("send", *words, check=False)
+    assert done.returncode == status and said in done.stderr and done.stdout == "", done
+    assert "Traceback" not in done.stderr
+
+
+def test_an_agent_that_sends_is_the_sender(agent: Home) -> None:
+    inside = {"SYNAPSE_AGENT_ID": "f" * 64, "SYNAPSE_AGENT_NAME": "claude"}
+    assert ":claude]" in agent.run("send", "a", "--return", "a2a-mark", check=True, **inside).stdout
+
+
+def test_to_all_but_oneself(home: Home) -> None:
+    for name in ("a", "b", "c"):
+        home.run("start", "dummy", "--name", name)
+    me = {"SYNAPSE_AGENT_ID": str(home.agents()["c"]["agent_id"]), "SYNAPSE_AGENT_NAME": "c"}
+    done = home.run("send", "all", "--return", "say here", check=True, **me)
+    assert sorted(done.stdout.split("\n")) == ["", "a: here", "b: here"]
+    documents = json.loads(home.run("send", "all", "--return", "--json", "say here").stdout)
+    assert sorted(d["agent"] for d in documents) == ["a", "b", "c"]
+
+
+def test_a_question_is_asked_in_the_terminal(agent: Home) -> None:
+    with agent.terminal("send", "a", "--return", "choose red|green") as terminal:
+        terminal.wait_for("answer:")
+        assert "2. green" in terminal.screen.text()
+        terminal.type("green\r")
+        terminal.wait_for("You chose: green")
+        assert terminal.wait_exit() == 0
+
+
+def test_ctrl_c_ends_the_wait_and_asks_about_the_task(agent: Home) -> None:
+    with agent.terminal("send", "a", "--return", "silent 60 x") as terminal:
+        terminal.wait_for("→ a:")
+        wait(lambda: agent.agents()["a"]["status"] == "PROCESSING", "the turn")
+        terminal.type("\x03")
+        terminal.wait_for("Cancel the task?")
+        terminal.type("y\r")
+        terminal.wait_for("canceled")
+        assert terminal.wait_exit() == 130
+    wait(lambda: agent.agents()["a"]["status"] == "READY", "READY")

@@ -1,0 +1,28 @@
+"""Files that come with a task."""
+
+from __future__ import annotations
+
+import base64
+import os
+from pathlib import Path
+
+from synapse.task import text_message
+from synapse.task_files import drop_files, keep_files, keep_text
+from synapse.task_store import TaskStore
+
+
+def test_what_a_task_brings_goes_when_the_task_goes(tmp_path: Path) -> None:
+    store = TaskStore(keep=10)
+    store.on_dropped = lambda dropped: drop_files(str(tmp_path), dropped)
+    for number in range(30):
+        task = store.create(text_message(str(number)))
+        keep_text(str(tmp_path), task.id, 0, "long")
+        store.update_status(task.id, "completed")
+    kept = os.listdir(tmp_path / "files")
+    assert len(kept) == store.count() <= 11 and task.id in kept
+
+
+def test_a_file_keeps_to_its_folder(tmp_path: Path) -> None:
+    part = {"type": "file", "name": "../../.evil", "bytes": base64.b64encode(b"x").decode()}
+    kept = keep_files(str(tmp_path), "t", {"role": "user", "parts": [part]})["parts"][0]["path"]
+    assert kept == str(tmp_path / "files" / "t" / "evil") and Path(kept).stat().st_mode & 0o777 == 0o600
