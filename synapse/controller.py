@@ -79,10 +79,13 @@ class TerminalController:
 
     def human_typed(self, what: int, count: int, empty: bool, text: str | None) -> None:
         self.keys = count
-        self._typed(what, not empty, text)
+        self._typed(what, empty, text)
 
     def command(self, command: Mapping[str, Any]) -> None:
-        """A human has typed a line for another agent (wire.COMMAND says what is in it)."""
+        """A human has typed a line for another agent (wire.COMMAND), or one that cannot be sent (REFUSED)."""
+        if "reason" in command:
+            self._on_refusal(command)
+            return
         name = str(command["id"])
 
         def answer(refusal: str | None) -> None:
@@ -91,13 +94,13 @@ class TerminalController:
 
         self._on_command(command, answer)
 
-    def command_refused(self, refusal: Mapping[str, Any]) -> None:
-        """One that cannot be sent, such as for a wrong flag: `{name, reason, line}`."""
-        self._on_refusal(refusal)
+    def set_draft(self, empty: bool, text: str | None) -> None:
+        """What a human has in the composer; None if that cannot be known."""
+        self.draft, self.draft_text = not empty, text
 
-    def _typed(self, what: int, draft: bool, text: str | None) -> None:
+    def _typed(self, what: int, empty: bool, text: str | None) -> None:
         self.last_key = self._clock()
-        self.draft, self.draft_text = draft, text
+        self.set_draft(empty, text)
         self.observer.key(what == SUBMITTED, self.last_key)
         for callback in self._change_callbacks:
             callback()
@@ -133,7 +136,7 @@ class TerminalController:
         self._type(data)
         what = what_was_typed(data)
         draft = what == TYPED or (self.draft and what not in (SUBMITTED, CLEARED))
-        self._typed(what, draft, None if draft else "")
+        self._typed(what, not draft, None if draft else "")
 
     def take_commands(
         self,
