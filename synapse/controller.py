@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from synapse.agents.base import Channel
@@ -15,6 +15,8 @@ from synapse.status import Verdict
 from synapse.terminal.screen import Screen, make_screen
 
 CONTEXT_LENGTH = 2000
+
+TakeCommand = Callable[[Mapping[str, Any], Callable[[str | None], None]], None]
 
 
 class TerminalController:
@@ -41,8 +43,11 @@ class TerminalController:
         self.keys = 0  # how often a human has typed, as far as is known here
         self.written = 0  # bytes that the agent has written, as far as is known here
         self.draft = False  # a human has typed something that is not submitted
+        self.draft_text: str | None = ""  # what it is, if that is known
         self.last_key = -1e9
         self._change_callbacks: list[Callable[[], None]] = []
+        self._on_command: TakeCommand = _refuse
+        self._on_refusal: Callable[[Mapping[str, Any]], None] = lambda _: None
         self._injections: dict[str, Callable[[str], None]] = {}
         self._output_callbacks: list[Callable[[bytes], None]] = []
         self._status_callbacks: list[Callable[[str], None]] = []
@@ -72,13 +77,30 @@ class TerminalController:
         """A human's terminal answers terminal queries itself; without one, the emulator does."""
         self.screen.on_reply(None if present else self._type)
 
-    def human_typed(self, what: int, count: int) -> None:
+    def human_typed(self, what: int, count: int, empty: bool, text: str | None) -> None:
         self.keys = count
-        self._typed(what)
+        self._typed(what, empty, text)
 
-    def _typed(self, what: int) -> None:
+    def command(self, command: Mapping[str, Any]) -> None:
+        """A human has typed a line for another agent (wire.COMMAND), or one that cannot be sent (REFUSED)."""
+        if "reason" in command:
+            self._on_refusal(command)
+            return
+        name = str(command["id"])
+
+        def answer(refusal: str | None) -> None:
+            told = {"id": name} if refusal is None else {"id": name, "refused": refusal}
+            self._send(wire.pack_json(wire.COMMAND_TAKEN, told))
+
+        self._on_command(command, answer)
+
+    def set_draft(self, empty: bool, text: str | None) -> None:
+        """What a human has in the composer; None if that cannot be known."""
+        self.draft, self.draft_text = not empty, text
+
+    def _typed(self, what: int, empty: bool, text: str | None) -> None:
         self.last_key = self._clock()
-        self.draft = what == TYPED or (self.draft and what not in (SUBMITTED, CLEARED))
+        self.set_draft(empty, text)
         self.observer.key(what == SUBMITTED, self.last_key)
         for callback in self._change_callbacks:
             callback()
@@ -112,7 +134,24 @@ class TerminalController:
     def type_keys(self, data: bytes) -> None:
         """Keys of somebody who types from elsewhere."""
         self._type(data)
-        self._typed(what_was_typed(data))
+        what = what_was_typed(data)
+        draft = what == TYPED or (self.draft and what not in (SUBMITTED, CLEARED))
+        self._typed(what, not draft, None if draft else "")
+
+    def take_commands(
+        self,
+        names: Iterable[str],
+        routing: Mapping[str, Any],
+        on_command: TakeCommand,
+        on_refusal: Callable[[Mapping[str, Any]], None],
+    ) -> None:
+        """Have lines such as `@codex review this` sent here from now on, for these names.
+
+        `routing` is `enabled`, `pattern`, `passthrough_on_fail` of the settings. `on_command` is given each
+        command, and what to call when it is stored, with None, or else with the reason why it is refused:
+        the line then goes to this agent. The same id may come again, from a relay that has had no answer."""
+        self._on_command, self._on_refusal = on_command, on_refusal
+        self._send(wire.pack_json(wire.NAMES, {**routing, "names": list(names)}))
 
     def inject(
         self,
@@ -170,3 +209,7 @@ class TerminalController:
     def _on_status(self, verdict: Verdict) -> None:
         for callback in self._status_callbacks:
             callback(verdict.status)
+
+
+def _refuse(_: Mapping[str, Any], answer: Callable[[str | None], None]) -> None:
+    answer("nobody takes lines for other agents")

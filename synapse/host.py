@@ -51,8 +51,6 @@ LOOK_SOON = 0.02  # seconds after output, a key or an event
 LAST_SECONDS = 5  # seconds at the most that the host outlives its relay
 LOOK_EVERY = 1.0  # seconds between two looks at the contents for the output log
 LOOKS_IN_BURST = 20  # beyond these, until it is quiet again: some 50,000 lines, which is what the log holds
-
-
 INTERNAL = {"code": "INTERNAL", "message": "Synapse failed while it delivered the task: see its log"}
 
 
@@ -235,6 +233,8 @@ class Host:
         elif kind == wire.KEYS:
             controller.human_typed(*wire.unpack_keys(payload))
             self._watch_status()
+        elif kind in (wire.COMMAND, wire.REFUSED):
+            controller.command(json.loads(payload))
         elif kind == wire.INJECTED:
             told = json.loads(payload)
             controller.injected(str(told["id"]), str(told["outcome"]))
@@ -268,6 +268,7 @@ class Host:
         channel = open_channel(profile.channel, surroundings)
         self._controller = TerminalController(profile, channel, self._send, cols, rows)
         self._controller.keys, self._controller.written = int(hello["keys"]), int(hello["written"])
+        self._controller.set_draft(*hello.get("draft", (True, "")))
         self._controller.stir = self._watch_status
         self._controller.console_changed(console is not None)
         self._controller.add_status_callback(self._publish_status)

@@ -17,7 +17,7 @@ from synapse.agent_context import build_instructions
 from synapse.agents.flags import channel_arguments
 from synapse.config import Settings, load_settings
 from synapse.errors import SynapseError, UsageError
-from synapse.profiles import Profile, instruction_arguments, pack_profile
+from synapse.profiles import Profile, clear_bytes, instruction_arguments, pack_profile
 from synapse.registry import AgentRegistry, Entry, current_dir
 from synapse.relay.console import Console
 from synapse.relay.pty import Pty, make_winsize, split_winsize
@@ -308,10 +308,14 @@ def _make_relay(
             "rows": rows,
             "console": relay.front.console.describe() if relay.front.console else None,
             "generation": link.generation,
-            "keys": relay.front.keys,
+            "keys": relay.keyboard.keys,
+            "draft": relay.keyboard.draft,
             "written": link.written - (len(link.recent()) if link.generation > 1 else 0),
             "injected": relay.injector.known(),
         }
+
+    def clear(line: str) -> list[tuple[float, bytes]]:
+        return [(0.0, clear_bytes(profile, len(line), line.count("\n") + 1)), (profile.clear_delay, b"")]
 
     def on_ready() -> None:
         if report is not None:
@@ -320,7 +324,7 @@ def _make_relay(
     inherited = [sock.fileno() for sock in (agent.tcp, agent.control, agent.events)]
     command = [*paths.our_python(), "-m", HOST]
     link = HostLink(command, inherited, hello, log, log.path)
-    relay = Relay(pty, link, agent.attach, console, settings.detach_keys, on_ready, log)
+    relay = Relay(pty, link, agent.attach, console, settings.detach_keys, clear, on_ready, log)
     return relay, link
 
 

@@ -26,8 +26,12 @@ ROOMS: dict[str, set[str]] = {
     "yamlfile": {"digest", "errors", "jsontext", "paths"},
     "profiles": {"errors", "keys", "paths", "record", "schema", "yamlfile"},
     "config": {"errors", "keys", "paths", "record", "schema", "yamlfile"},
+    "key_decoder": set(),
+    "line_editor": {"cells"},
+    "commands": {"record"},
+    "input_router": {"commands", "key_decoder", "line_editor"},
+    "relay": {"commands", "input_router", "jsontext", "modes", "processes"},
     "registry": {"digest", "errors", "jsontext", "paths"},
-    "relay": {"jsontext", "modes", "processes"},
     "agent_context": set(),
     "launch": {
         *("addresses", "agent_context", "agents.flags", "config", "errors", "jsontext", "paths", "profiles"),
@@ -145,7 +149,7 @@ ROOMS: dict[str, set[str]] = {
 STDLIB_ROOMS = {
     *("cells", "digest", "errors", "jsontext", "record", "paths", "modes", "keys", "processes", "schema"),
     *("yamlfile", "profiles", "config", "registry", "relay", "launch", "control", "dummy_agent"),
-    *("addresses", "agent_context", "tokens"),
+    *("addresses", "agent_context", "tokens", "commands", "input_router", "key_decoder", "line_editor"),
     *("sse", "a2a_task", "local_http", "local_agents", "external_agents", "external_card"),
     *("external_wire", "loop_guard", "a2a_client"),
 }

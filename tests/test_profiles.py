@@ -285,7 +285,7 @@ def test_the_strong_clear_grows_with_the_draft() -> None:
     claude = load_profile("claude")
     assert clear_bytes(claude, 0) == b"\x15\x7f" * 6 + b"\x0b\x1b[3~" * 6
     assert clear_bytes(claude, 100) == b"\x15\x7f" * 11 + b"\x0b\x1b[3~" * 11
-    assert clear_bytes(load_profile("dummy"), 100) == b"\x15"
+    assert clear_bytes(load_profile("dummy"), 100) == b"\x0b\x1b[3~\x15\x7f"
 
 
 def test_instructions_reach_each_cli_its_own_way() -> None:

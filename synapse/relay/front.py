@@ -10,11 +10,10 @@ import os
 
 from synapse.relay import wire
 from synapse.relay.console import Console
-from synapse.relay.injector import Injector
+from synapse.relay.keyboard import Keyboard
 from synapse.relay.link import HostLink
 from synapse.relay.pty import Pty, split_winsize
 from synapse.relay.reactor import READ, WRITE, Reactor
-from synapse.relay.typed import NOTHING, what_was_typed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -38,24 +37,22 @@ class Front:
         reactor: Reactor,
         pty: Pty,
         link: HostLink,
-        injector: Injector,
+        keyboard: Keyboard,
         console: Console | None,
         listener: _socket.socket,
         detach_keys: tuple[bytes, bytes],
         on_gone: Callable[[], None],
-        on_keys: Callable[[], None],
         rebalance: Callable[[], None],
         rewatch: Callable[[], None],
     ) -> None:
         self._reactor = reactor
         self._pty = pty
         self._link = link
-        self._injector = injector
+        self._keyboard = keyboard
         self._listener = listener
         self._detach_keys = detach_keys
         self._chord: Chord | None = None  # of an attached terminal
         self._on_gone = on_gone  # the terminal that the command was started in has disappeared
-        self._on_keys = on_keys  # the agent has just been given some
         self._rebalance = rebalance
         self._rewatch = rewatch  # the same, when what is to be watched has changed
         self._tracker: ModeTracker | None = None
@@ -63,7 +60,6 @@ class Front:
         self._attached: Client | None = None
         self._held: bytearray | None = None  # output kept back until a new terminal has its snapshot
         self._suspended = False
-        self.keys = 0  # how often a human has typed
         self.console = console
         self.started_here = console is not None
         self.resized = False  # set by the signal itself, which comes before any key that follows it
@@ -135,24 +131,12 @@ class Front:
             if data and self._chord is not None:
                 data, detach = self._chord.feed(data)
                 if detach:
-                    self._pty.write(data)
+                    self._keyboard.take(data)
                     self._detach("detached")
                     return
             if data:
-                self._take_keys(data)
+                self._keyboard.take(data)
         self._rebalance()
-
-    def _take_keys(self, data: bytes) -> None:
-        """A human's keys go to the agent at once, or right after what is being typed for Synapse."""
-        if self._injector.busy:
-            self._injector.hold(data, self._take_keys)
-            return
-        self._pty.write(data)
-        self._on_keys()
-        what = what_was_typed(data)
-        if what != NOTHING:
-            self.keys += 1
-            self._link.key(what, self.keys)
 
     @property
     def suspended(self) -> bool:
@@ -306,6 +290,7 @@ class Front:
         from synapse.relay.chord import Chord
 
         self._chord = Chord(*self._detach_keys)
+        self._keyboard.new_terminal()
         console.enter_raw()
         client.tell("attached")
         self._link.send(wire.pack_json(wire.CONSOLE, console.describe()))

@@ -6,12 +6,19 @@ it runs the human's keys are kept back, and come right after it. It runs here to
 the host, and a new host is told which injections were carried out: none is ever carried out twice.
 """
 
+from __future__ import annotations
+
 from collections import deque
-from collections.abc import Callable
 
 from synapse import jsontext
 from synapse.relay.pty import Pty
 from synapse.relay.reactor import Reactor
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    Steps = list[tuple[float, bytes]]  # what is written, each after its pause
 
 REMEMBERED = 256
 DRAIN_AGAIN = 0.01  # seconds between two looks at what the agent has not taken yet
@@ -28,6 +35,7 @@ class Injector:
         self._told = told
         self._steps: deque[tuple[float, bytes]] = deque()
         self._current: str | None = None
+        self._reserved = False
         self._held = bytearray()
         self._patience = 0.0
         self._release: Callable[[bytes], None] | None = None
@@ -35,7 +43,7 @@ class Injector:
 
     @property
     def busy(self) -> bool:
-        return self._current is not None
+        return self._current is not None or self._reserved
 
     def known(self) -> list[str]:
         """What has been typed, or is being."""
@@ -62,7 +70,25 @@ class Injector:
             self._told(name, refusal)
             return
         self._current = name
-        self._steps = deque((float(delay), text.encode("latin-1")) for delay, text in request["steps"])
+        self._begin([(float(delay), text.encode("latin-1")) for delay, text in request["steps"]])
+
+    # --- the relay's own ----------------------------------------------------------------------------------
+
+    def reserve(self) -> None:
+        """Let nobody else type until `run` is done, or `release`."""
+        self._reserved = True
+
+    def run(self, steps: Steps) -> None:
+        self._begin(steps)
+
+    def release(self) -> None:
+        self._reserved = False
+        self._let_go()
+
+    # --- within -------------------------------------------------------------------------------------------
+
+    def _begin(self, steps: Steps) -> None:
+        self._steps = deque(steps)
         self._patience = DRAIN_AT_MOST
         self._next()
 
@@ -83,16 +109,21 @@ class Injector:
             self._finish(DONE)
 
     def _write(self, data: bytes) -> None:
-        if self._current is not None:
+        if self.busy:
             self._pty.write(data)
             self._next()
 
     def _finish(self, outcome: str) -> None:
         name, self._current = self._current, None
         self._steps.clear()
-        assert name is not None
+        if name is None:
+            self.release()
+            return
         self.done.append(name)  # some of it has been typed even when the agent is stuck
         self._told(name, outcome)
+        self._let_go()
+
+    def _let_go(self) -> None:
         if self._held and self._release is not None:
             held, self._held = bytes(self._held), bytearray()
             self._release(held)

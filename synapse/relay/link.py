@@ -102,9 +102,9 @@ class HostLink:
             self._recent_size -= len(self._recent.popleft())
         self._later(wire.pack(wire.OUTPUT, data))
 
-    def key(self, what: int, count: int) -> None:
+    def key(self, what: int, count: int, empty: bool, draft: str | None) -> None:
         """A human has typed; told together with the echo that follows."""
-        self._later(wire.pack_keys(what, count))
+        self._later(wire.pack_keys(what, count, empty, draft))
 
     def _later(self, frame: bytes) -> None:
         """The host does not need to wake for every keystroke: it would take the time from its echo."""

@@ -13,6 +13,7 @@ from synapse.relay import wire
 from synapse.relay.console import Console
 from synapse.relay.front import Front
 from synapse.relay.injector import Injector
+from synapse.relay.keyboard import Keyboard
 from synapse.relay.link import PING_EVERY, PUSH_AFTER, SPOOL_LIMIT, HostLink
 from synapse.relay.pty import Pty
 from synapse.relay.reactor import READ, WRITE, Reactor
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
     import _socket
     import signal
     from collections.abc import Callable
+
+    from synapse.relay.injector import Steps
 else:
     import _signal as signal
 
@@ -46,6 +49,7 @@ class Relay:
         listener: _socket.socket,
         console: Console | None,
         detach_keys: tuple[bytes, bytes],
+        clear: Callable[[str], Steps],
         on_ready: Callable[[], None],
         log: Callable[[str], None],
     ) -> None:
@@ -55,9 +59,10 @@ class Relay:
         self._log = log
         self._reactor = Reactor()
         self.injector = Injector(self._reactor, pty, self._tell_injected)
+        self.keyboard = Keyboard(self._reactor, pty, link, self.injector, clear, self._catch_echo, log)
         self.front = Front(
-            *(self._reactor, pty, link, self.injector, console, listener, detach_keys),
-            *(self._on_terminal_gone, self._catch_echo, self._balance, self._rewatch),
+            *(self._reactor, pty, link, self.keyboard, console, listener, detach_keys),
+            *(self._on_terminal_gone, self._balance, self._rewatch),
         )
         self._exited = False
         self._eof = False
@@ -70,6 +75,7 @@ class Relay:
         self._catch_signals()
         try:
             self.front.open()
+            self.keyboard.open()
             self._rewatch()
             self._reactor.later(HOST_AFTER, self._start_host)
             self._reactor.later(PING_EVERY, self._heartbeat)
@@ -255,13 +261,18 @@ class Relay:
     def _on_frame(self, kind: int, payload: bytes) -> None:
         if kind == wire.TYPE:
             self._pty.write(payload)
+            self.keyboard.typed_elsewhere(payload)
         elif kind == wire.SNAPSHOT:
             self.front.show_snapshot(payload)
         elif kind == wire.READY:
             self._link.ready = True
             self._on_ready()
         elif kind == wire.INJECT:
-            self.injector.inject(payload, self.front.keys, self._link.written, self.front.suspended)
+            self.injector.inject(payload, self.keyboard.keys, self._link.written, self.front.suspended)
+        elif kind == wire.NAMES:
+            self.keyboard.set_routing(payload)
+        elif kind == wire.COMMAND_TAKEN:
+            self.keyboard.command_taken(payload)
         elif kind == wire.STOP:
             self.stop("asked to")
 
@@ -273,6 +284,7 @@ class Relay:
         if self._link.socket is not None:
             self._reactor.watch(self._link.socket.fileno(), 0, self._on_host)
         self._link.drop(why)
+        self.keyboard.host_went()
         self._at_ease = False
         self._reactor.later(self._link.restart_delay(), self._start_host)
 

@@ -119,6 +119,20 @@ class Pty:
         self.winsize = winsize
         fcntl.ioctl(self.master, termios.TIOCSWINSZ, winsize)
 
+    def is_cooked(self) -> bool:
+        """Whether the kernel edits the agent's input line by line."""
+        return bool(self._local_modes() & termios.ICANON)
+
+    def hides_input(self) -> bool:
+        """As for a password."""
+        return self._local_modes() & (termios.ICANON | termios.ECHO) == termios.ICANON
+
+    def _local_modes(self) -> int:
+        try:
+            return int(termios.tcgetattr(self.master)[3])
+        except termios.error:
+            return 0  # nobody is left to read it
+
     def nudge(self) -> None:
         """Make the agent repaint: a size of one row less, for a moment."""
         cols, rows = split_winsize(self.winsize)

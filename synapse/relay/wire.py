@@ -20,8 +20,10 @@ CONSOLE = 4  # JSON: the human's terminal that is there now, or null
 SNAPSHOT_WANTED = 5  # the state at this very place in the stream
 EXIT = 6  # JSON: the agent's exit status
 PING = 7
-KEYS = 8  # a human has typed: what it amounts to, and how often a human has
+KEYS = 8  # a human has typed: what it amounts to, how often a human has, and the draft that it leaves
 INJECTED = 9  # JSON: the id of an injection and what became of it
+COMMAND = 10  # JSON: a line for another agent: id, name, message, wait, priority, timeout, line (outbox.py)
+REFUSED = 11  # JSON: a line that was meant for another agent and cannot be sent: name, reason, line
 
 # host to relay
 READY = 20  # the server answers
@@ -30,9 +32,12 @@ SNAPSHOT = 22  # bytes that redraw the screen
 PONG = 23
 STOP = 24  # end the agent
 INJECT = 25  # JSON: what to type between the keys of a human (injector.py)
+NAMES = 26  # JSON: "names" that can be written to, and what the settings say of input routing
+COMMAND_TAKEN = 27  # JSON: the "id" of a command that is stored, or "refused" and why
 
 _SIZE = struct.Struct("!HH")
-_KEYS = struct.Struct("!BI")
+_KEYS = struct.Struct("!BIB")
+_EMPTY, _TOLD = 1, 2  # the composer is empty; what is in it follows
 
 
 def pack(kind: int, payload: bytes = b"") -> bytes:
@@ -52,13 +57,16 @@ def unpack_size(payload: bytes) -> tuple[int, int]:
     return cols, rows
 
 
-def pack_keys(what: int, count: int) -> bytes:
-    return pack(KEYS, _KEYS.pack(what, count & 0xFFFFFFFF))
+def pack_keys(what: int, count: int, empty: bool, draft: str | None) -> bytes:
+    flags = (_EMPTY if empty else 0) | (_TOLD if draft is not None else 0)
+    text = (draft or "").encode("utf-8", "replace")
+    return pack(KEYS, _KEYS.pack(what, count & 0xFFFFFFFF, flags) + text)
 
 
-def unpack_keys(payload: bytes) -> tuple[int, int]:
-    what, count = _KEYS.unpack(payload)
-    return what, count
+def unpack_keys(payload: bytes) -> tuple[int, int, bool, str | None]:
+    what, count, flags = _KEYS.unpack_from(payload)
+    draft = payload[_KEYS.size :].decode() if flags & _TOLD else None
+    return what, count, bool(flags & _EMPTY), draft
 
 
 class Unpacker:

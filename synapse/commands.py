@@ -1,0 +1,136 @@
+"""Lines that go to another agent: `@name [flags] message`. Pure."""
+
+from __future__ import annotations
+
+import re
+
+from synapse.record import Record
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+PATTERN = r"^@([\w-]+)\s+(.+)$"
+WAIT = frozenset({"--return", "--response", "--here"})
+NO_WAIT = frozenset({"--no-wait", "--non-response", "--display"})
+LONGEST_TIMEOUT = 604800.0
+_WORD = re.compile(r"(\S+)\s*")
+
+
+class Command(Record):
+    """A message for another agent, and the line it was typed as; `enter` is what was typed to send it."""
+
+    __slots__ = ("enter", "length", "line", "message", "name", "priority", "timeout", "wait")
+    name: str
+    message: str
+    wait: bool
+    priority: int | None
+    timeout: float | None
+    length: int  # of the line, in characters
+    line: str
+    enter: bytes
+
+
+class Refusal(Record):
+    """A line that was meant for another agent and cannot be sent, with the sentence that says why."""
+
+    __slots__ = ("line", "name", "reason")
+    name: str
+    reason: str
+    line: str
+
+
+class CommandParser:
+    """`names` are those that are known; with None every name is. Their case does not matter."""
+
+    def __init__(self, pattern: str = PATTERN, names: Iterable[str] | None = None) -> None:
+        self.set_pattern(pattern)
+        self.set_names(names)
+        self.passthrough = True  # an unknown name makes no command; else it is refused
+
+    def set_pattern(self, pattern: str) -> None:
+        try:
+            self._pattern = re.compile(pattern, re.DOTALL)
+        except re.error as error:
+            raise ValueError(str(error)) from error
+
+    def set_names(self, names: Iterable[str] | None) -> None:
+        self._names = None if names is None else {name.casefold(): name for name in names}
+
+    def split(self, line: str) -> tuple[str, str] | None:
+        """The name as it was typed and what follows it, if the line has the form."""
+        match = self._pattern.match(line)
+        if match is None or match.re.groups < 2:
+            return None
+        name, rest = match[1], (match[2] or "").strip()
+        return (name, rest) if name and rest else None
+
+    def known(self, name: str) -> str | None:
+        """The name as it is written, if it is known."""
+        return name if self._names is None else self._names.get(name.casefold())
+
+    def parse(self, line: str, enter: bytes = b"\r") -> Command | Refusal | None:
+        found = self.split(line)
+        if found is None:
+            return None
+        typed, rest = found
+        name = self.known(typed)
+        if name is None:
+            if self.passthrough:
+                return None
+            return Refusal(name=typed, line=line, reason=f"no agent is called {typed}")
+        wait, priority, timeout = True, None, None
+        while match := _WORD.match(rest):
+            flag, _, value = match[1].partition("=")
+            if flag in WAIT | NO_WAIT and not value:
+                wait = flag in WAIT
+            elif flag in ("--priority", "--timeout"):
+                if not value and (after := _WORD.match(rest, match.end())):
+                    value, match = after[1], after
+                if flag == "--priority":
+                    priority = _priority(value)
+                else:
+                    timeout = _timeout(value)
+                if (priority if flag == "--priority" else timeout) is None:
+                    return Refusal(name=name, line=line, reason=_wrong_value(flag, value))
+            else:
+                break
+            rest = rest[match.end() :]
+        message = _unquoted(rest)
+        if not message:
+            return Refusal(name=name, line=line, reason=f"there is no message for {name}")
+        return Command(
+            name=name,
+            message=message,
+            wait=wait,
+            priority=priority,
+            timeout=timeout,
+            length=len(line),
+            line=line,
+            enter=enter,
+        )
+
+
+def _priority(value: str) -> int | None:
+    return int(value) if value in ("1", "2", "3", "4", "5") else None
+
+
+def _timeout(value: str) -> float | None:
+    try:
+        seconds = float(value)
+    except ValueError:
+        return None
+    return seconds if 0 < seconds <= LONGEST_TIMEOUT else None
+
+
+def _wrong_value(flag: str, value: str) -> str:
+    wanted = "a number from 1 to 5" if flag == "--priority" else "a number of seconds"
+    return f"{flag} wants {wanted}{f', not {value}' if value else ''}"
+
+
+def _unquoted(text: str) -> str:
+    """Without the quotes around the whole of it, as one would write it in a shell."""
+    quote = text[:1]
+    if quote in ("'", '"') and len(text) > 1 and text[-1] == quote and quote not in text[1:-1]:
+        return text[1:-1].strip()
+    return text.strip()

@@ -1,0 +1,170 @@
+"""A human's keys on their way to the agent: at once and as they are, but for lines meant for other agents."""
+
+from __future__ import annotations
+
+from synapse import jsontext
+from synapse.relay import wire
+from synapse.relay.outbox import Outbox
+from synapse.relay.pty import Pty, split_winsize
+from synapse.relay.typed import NOTHING, SUBMITTED
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from synapse.input_router import Action, InputRouter
+    from synapse.relay.injector import Injector, Steps
+    from synapse.relay.link import HostLink
+    from synapse.relay.reactor import Reactor
+
+SETTLED = 0.05  # seconds after which an ESC was the key itself
+LOAD_AFTER = 0.3  # seconds: not while the agent starts
+DRAFT_LIMIT = 16_000  # characters that are told to the host with every key
+
+
+class Keyboard:
+    """`on_keys` is called when the agent has just been given some."""
+
+    def __init__(
+        self,
+        reactor: Reactor,
+        pty: Pty,
+        link: HostLink,
+        injector: Injector,
+        clear: Callable[[str], Steps],
+        on_keys: Callable[[], None],
+        log: Callable[[str], None],
+    ) -> None:
+        self._reactor = reactor
+        self._pty = pty
+        self._link = link
+        self._injector = injector
+        self._on_keys = on_keys
+        self._log = log
+        self._outbox = Outbox(reactor, link, injector, clear, self._submit, log)
+        self._made: InputRouter | None = None
+        self._reads = 0
+        self._settling = False
+        self.keys = 0  # how often a human has typed
+
+    def open(self) -> None:
+        self._reactor.later(LOAD_AFTER, self._load)
+
+    def _load(self) -> None:
+        assert self._router is not None
+
+    @property
+    def _router(self) -> InputRouter:
+        """Loaded for the first key, or before; it knows nobody until the host says who there is."""
+        if self._made is None:
+            from synapse.input_router import InputRouter
+
+            self._made = InputRouter(names=(), cooked=self._pty.is_cooked)
+        return self._made
+
+    @property
+    def draft(self) -> tuple[bool, str | None]:
+        """Whether the composer is empty of the human's, and what is in it if that is known."""
+        if self._made is None:
+            return True, ""
+        line = self._made.line
+        if line and (len(line) > DRAFT_LIMIT or self._pty.hides_input()):
+            line = None
+        return self._made.is_empty, line
+
+    # --- keys ---------------------------------------------------------------------------------------------
+
+    def take(self, data: bytes) -> None:
+        """To the agent at once, or right after what is being typed for Synapse."""
+        router = self._router
+        while data:
+            if self._injector.busy:
+                self._injector.hold(data, self.take)
+                return
+            if len(data) > 1 or data[0] < 0x20:
+                router.editor.columns = split_winsize(self._pty.winsize)[0]
+            actions, data = router.step(data)
+            self._act(actions)
+            self._reads += 1
+            if router.undecided:
+                self._settle_later()
+
+    def typed_elsewhere(self, data: bytes) -> None:
+        """Somebody else's keys went to the same composer."""
+        self._router.follow(data)
+
+    def new_terminal(self) -> None:
+        """What the one before has left unfinished will never be finished."""
+        if self._made is not None:
+            self._made.drop_unfinished()
+
+    def _act(self, actions: list[Action]) -> None:
+        router = self._router
+        what, passed = router.typed, False
+        for action in actions:
+            if action[0] == "pass":
+                self._pty.write(action[1])
+                passed = True
+            elif action[0] == "refusal":
+                refusal = {"name": action[1].name, "reason": action[1].reason, "line": action[1].line}
+                self._link.send(wire.pack_json(wire.REFUSED, refusal))
+            elif self._link.socket is None or self._pty.hides_input():
+                self._pty.write(action[1].enter)
+                what, passed = SUBMITTED, True
+            else:
+                self._outbox.send(action[1])
+        if passed:
+            self._on_keys()
+        self._tell(what)
+
+    def _tell(self, what: int) -> None:
+        if what != NOTHING:
+            self.keys += 1
+            self._link.key(what, self.keys, *self.draft)
+
+    def _submit(self, enter: bytes) -> None:
+        self._pty.write(enter)
+        self._tell(SUBMITTED)
+
+    def _settle_later(self) -> None:
+        if not self._settling:
+            self._settling = True
+            reads = self._reads
+            self._reactor.later(SETTLED, lambda: self._settle(reads))
+
+    def _settle(self, reads: int) -> None:
+        """Unless there have been more keys: then they began the 50 ms anew."""
+        self._settling = False
+        router = self._router
+        if not router.undecided:
+            return
+        if self._injector.busy or reads != self._reads:
+            self._settle_later()
+        else:
+            self._act(router.settle())
+
+    # --- the host -----------------------------------------------------------------------------------------
+
+    def set_routing(self, payload: bytes) -> None:
+        """Who can be written to, and how."""
+        said = jsontext.loads(payload.decode())
+        router = self._router
+        router.set_names([str(name) for name in said["names"]])
+        router.enabled = bool(said.get("enabled", True))
+        router.parser.passthrough = bool(said.get("passthrough_on_fail", True))
+        router.editor.backslash = bool(said.get("backslash_newline", False))
+        try:
+            if said.get("pattern"):
+                router.set_pattern(str(said["pattern"]))
+        except ValueError as error:
+            self._log(f"input_routing.pattern: {error}")
+        self._outbox.host_came()
+
+    def command_taken(self, payload: bytes) -> None:
+        self._outbox.taken(payload)
+
+    def host_went(self) -> None:
+        """No host, no routing."""
+        if self._made is not None:
+            self._made.set_names(())
+        self._outbox.host_went()

@@ -1,0 +1,91 @@
+"""Lines for other agents on their way to the host, each kept until the host has stored it.
+
+While the host is asked, Enter and what the human types after it wait. If it takes the line, the composer is
+cleared; if it refuses, Enter goes to the agent as it was typed. A host that does not answer in time, or dies,
+is not waited for: the composer is cleared, and whichever host comes is given the line, under the same id.
+"""
+
+from __future__ import annotations
+
+import time
+
+from synapse import jsontext
+from synapse.relay import wire
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from synapse.commands import Command
+    from synapse.relay.injector import Injector, Steps
+    from synapse.relay.link import HostLink
+    from synapse.relay.reactor import Reactor
+
+PATIENCE = 0.5  # seconds
+
+
+class Outbox:
+    """`clear` gives the steps that empty a composer which holds a line; `submit` passes an Enter on."""
+
+    def __init__(
+        self,
+        reactor: Reactor,
+        link: HostLink,
+        injector: Injector,
+        clear: Callable[[str], Steps],
+        submit: Callable[[bytes], None],
+        log: Callable[[str], None],
+    ) -> None:
+        self._reactor = reactor
+        self._link = link
+        self._injector = injector
+        self._clear = clear
+        self._submit = submit
+        self._log = log
+        self._kept: dict[str, bytes] = {}  # the frames by their ids
+        self._asked: tuple[str, Command] | None = None  # the one that the keys wait for
+        self._run = f"{time.time_ns():x}"  # no id ever comes twice
+        self._count = 0
+
+    def send(self, command: Command) -> None:
+        """Give the host a line. Nothing may be being typed for Synapse."""
+        self._count += 1
+        name = f"{self._run}-{self._count}"
+        fields = ("name", "message", "wait", "priority", "timeout", "line")
+        document = {"id": name, **{field: getattr(command, field) for field in fields}}
+        self._kept[name] = wire.pack_json(wire.COMMAND, document)
+        self._asked = (name, command)
+        self._injector.reserve()
+        self._link.send(self._kept[name])
+        self._reactor.later(PATIENCE, lambda: self._wait_no_longer(name))
+
+    def taken(self, payload: bytes) -> None:
+        """The host has stored a line, or refuses it."""
+        told = jsontext.loads(payload.decode())
+        name, refusal = str(told["id"]), told.get("refused")
+        if self._kept.pop(name, None) is None:
+            return
+        if self._asked is None or self._asked[0] != name:
+            if refusal is not None:
+                self._log(f"a line for another agent was refused when it was gone already: {refusal}")
+            return
+        command, self._asked = self._asked[1], None
+        if refusal is None:
+            self._injector.run(self._clear(command.line))
+        else:
+            self._submit(command.enter)
+            self._injector.release()
+
+    def host_came(self) -> None:
+        """One that takes lines: give it what was kept."""
+        for frame in self._kept.values():
+            self._link.send(frame)
+
+    def host_went(self) -> None:
+        if self._asked is not None:
+            self._wait_no_longer(self._asked[0])
+
+    def _wait_no_longer(self, name: str) -> None:
+        if self._asked is not None and self._asked[0] == name:
+            command, self._asked = self._asked[1], None
+            self._injector.run(self._clear(command.line))
