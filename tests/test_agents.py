@@ -274,9 +274,9 @@ class Threads:
         self._folder = folder
         self._held = held
         self._files: dict[str, TextIO] = {}
-        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+        command, pipe = [sys.executable, "-c", _HOLDER], subprocess.PIPE
         self._agent = held.enter_context(
-            subprocess.Popen([sys.executable, "-c", _HOLDER], **pipes, text=True, start_new_session=True)
+            subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True, start_new_session=True)
         )
         self.pid = self._agent.pid
         held.callback(self._agent.kill)
