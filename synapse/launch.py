@@ -298,7 +298,7 @@ def _make_relay(
     command = [*paths.our_python(), "-m", "synapse.host"]
     link = HostLink(command, inherited, hello, log, log.path)
     listener = socket.socket(fileno=agent.attach.detach())
-    relay = Relay(pty, link, listener, console, settings.detach_keys, on_ready, log)
+    relay = Relay(pty, link, listener, console, settings.detach_keys, settings.overlay_keys, on_ready, log)
     return relay, link
 
 

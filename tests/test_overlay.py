@@ -66,7 +66,9 @@ def random_boxes(rng: random.Random, size: tuple[int, int]) -> list[Box]:
 def load(case: Path) -> tuple[tuple[int, int], list[tuple[str, bytes]]]:
     with gzip.open(case / "session.cast.gz", "rt") as file:
         head, *events = [json.loads(line) for line in file]
-    return (head["width"], head["height"]), [(kind, data.encode()) for _, kind, data in events if kind in "or"]
+    return (head["width"], head["height"]), [
+        (kind, data.encode()) for _, kind, data in events if kind in "or"
+    ]
 
 
 def pieces(rng: random.Random, events: list[tuple[str, bytes]]) -> list[tuple[str, bytes]]:
@@ -123,14 +125,82 @@ def test_a_recording_looks_the_same_after_overlays_at_random_moments(case: Path)
 # Sequences that make life hard for who draws over them.
 HARD = st.sampled_from(
     [
-        *("\x1b[?1049h", "\x1b[?1049l", "\x1b[2;5r", "\x1b[r", "\x1b[?6h", "\x1b[?6l", "\x1b[?7l", "\x1b[?7h"),
+        *(
+            "\x1b[?1049h",
+            "\x1b[?1049l",
+            "\x1b[2;5r",
+            "\x1b[r",
+            "\x1b[?6h",
+            "\x1b[?6l",
+            "\x1b[?7l",
+            "\x1b[?7h",
+        ),
         *("\x1b[4h", "\x1b[4l", "\x1b(0", "\x1b(B", "\x1b)0", "\x0e", "\x0f", "\x1b7", "\x1b8", "\x1b[?25l"),
-        *("\x1b[?25h", "\x1b[31;1m", "\x1b[m", "\x1b[48;2;9;8;7m", "\x1b[4:3;58:5:9m", "\x1b[7m", "\x1b[?2026h"),
-        *("\x1b[?2026l", "\x1b]8;id=1;http://x/y\x1b\\", "\x1b]8;;\x1b\\", "\x1b[2J", "\x1b[K", "\x1b[1K", "\x1b[3P"),
-        *("\x1b[4@", "\x1b[2L", "\x1b[M", "\x1b[5X", "\x1bM", "\x1bD", "\x1b[3S", "\x1b[2T", "\x1b[!p", "\x1bc"),
-        *("\x1b[?69h", "\x1b[3;9s", "\x1b[?69l", '\x1b[1"q', '\x1b[0"q', "\x1b[?2027h", "\x1b[?5h", "\x1b[3g"),
-        *("\r\n", "\t", "\b", "\x1b[H", "\x1b[99;99H", "\x1b[3;20H", "\x1b[20G", "漢", "e\u0301", "🎉", "👩\u200d💻"),
-        *("abc", "─" * 7, "x" * 25, "漢字" * 9, " " * 6, "\x1b]0;title\x07", "\x1b[", "\x1b]0;un", "🇯🇵", "❤\ufe0f"),
+        *(
+            "\x1b[?25h",
+            "\x1b[31;1m",
+            "\x1b[m",
+            "\x1b[48;2;9;8;7m",
+            "\x1b[4:3;58:5:9m",
+            "\x1b[7m",
+            "\x1b[?2026h",
+        ),
+        *(
+            "\x1b[?2026l",
+            "\x1b]8;id=1;http://x/y\x1b\\",
+            "\x1b]8;;\x1b\\",
+            "\x1b[2J",
+            "\x1b[K",
+            "\x1b[1K",
+            "\x1b[3P",
+        ),
+        *(
+            "\x1b[4@",
+            "\x1b[2L",
+            "\x1b[M",
+            "\x1b[5X",
+            "\x1bM",
+            "\x1bD",
+            "\x1b[3S",
+            "\x1b[2T",
+            "\x1b[!p",
+            "\x1bc",
+        ),
+        *(
+            "\x1b[?69h",
+            "\x1b[3;9s",
+            "\x1b[?69l",
+            '\x1b[1"q',
+            '\x1b[0"q',
+            "\x1b[?2027h",
+            "\x1b[?5h",
+            "\x1b[3g",
+        ),
+        *(
+            "\r\n",
+            "\t",
+            "\b",
+            "\x1b[H",
+            "\x1b[99;99H",
+            "\x1b[3;20H",
+            "\x1b[20G",
+            "漢",
+            "e\u0301",
+            "🎉",
+            "👩\u200d💻",
+        ),
+        *(
+            "abc",
+            "─" * 7,
+            "x" * 25,
+            "漢字" * 9,
+            " " * 6,
+            "\x1b]0;title\x07",
+            "\x1b[",
+            "\x1b]0;un",
+            "🇯🇵",
+            "❤\ufe0f",
+        ),
     ]
 )
 
@@ -157,9 +227,7 @@ def test_hard_sequences_and_overlays_between_them(
 
 
 @settings(max_examples=200, deadline=None)
-@given(
-    st.integers(20, 34), st.integers(4, 9), st.lists(HARD, max_size=60), st.lists(HARD, max_size=20)
-)
+@given(st.integers(20, 34), st.integers(4, 9), st.lists(HARD, max_size=60), st.lists(HARD, max_size=20))
 def test_a_repaint_shows_what_the_model_has(cols: int, rows: int, first: list[str], other: list[str]) -> None:
     terminal, model = GhosttyScreen(cols, rows), GhosttyScreen(cols, rows)
     for screen in (terminal, model):
@@ -171,7 +239,7 @@ def test_a_repaint_shows_what_the_model_has(cols: int, rows: int, first: list[st
     terminal.feed(b"\x1b[?7h" if model.mode(7) else b"")
     terminal.feed(bytes_)
     shown, meant = state(terminal), state(model)
-    assert [[c for c in row.cells] for row in shown["rows"]] == [[c for c in row.cells] for row in meant["rows"]]
+    assert [row.cells for row in shown["rows"]] == [row.cells for row in meant["rows"]]
     assert shown["cursor"] == meant["cursor"]
     assert shown["scrolled"] == meant["scrolled"]
 

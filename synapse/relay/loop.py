@@ -13,6 +13,7 @@ from synapse.relay.injector import Injector
 from synapse.relay.link import PING_EVERY, PUSH_AFTER, SPOOL_LIMIT, HostLink
 from synapse.relay.pty import Pty
 from synapse.relay.reactor import READ, WRITE, Reactor
+from synapse.relay.veil import Veil
 
 STOP_GRACE = 3.0  # seconds between asking the agent to end and killing it
 DRAIN_AT_MOST = 1.0
@@ -34,6 +35,7 @@ class Relay:
         listener: socket.socket,
         console: Console | None,
         detach_keys: tuple[bytes, bytes],
+        overlay_keys: tuple[bytes, bytes],
         on_ready: Callable[[], None],
         log: Callable[[str], None],
     ) -> None:
@@ -45,6 +47,7 @@ class Relay:
         self.injector = Injector(self._reactor, pty, self._tell_injected)
         self.front = Front(
             *(self._reactor, pty, link, self.injector, console, listener, detach_keys),
+            Veil(overlay_keys, link.send),
             *(self._on_terminal_gone, self._catch_echo, self._balance, self._rewatch),
         )
         self._exited = False
@@ -247,6 +250,10 @@ class Relay:
             self._on_ready()
         elif kind == wire.INJECT:
             self.injector.inject(payload, self.front.keys, self._link.written, self.front.suspended)
+        elif kind == wire.OVERLAY:
+            self.front.overlay(payload, self._link.written)
+        elif kind == wire.OVERLAY_STATE:
+            self.front.veil.set_state(payload)
         elif kind == wire.STOP:
             self.stop("asked to")
 
@@ -258,6 +265,8 @@ class Relay:
         if self._link.socket is not None:
             self._reactor.watch(self._link.socket.fileno(), 0, self._on_host)
         self._link.drop(why)
+        self.front.uncover()
+        self.front.veil.host_gone()
         self._at_ease = False
         self._reactor.later(self._link.restart_delay(), self._start_host)
 

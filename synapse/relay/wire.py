@@ -16,6 +16,9 @@ EXIT = 6  # JSON: the agent's exit status
 PING = 7
 KEYS = 8  # a human has typed: what it amounts to, and how often a human has
 INJECTED = 9  # JSON: the id of an injection and what became of it
+OVERLAID = 15  # JSON: the id of a drawing and what became of it
+OVERLAY_KEYS = 16  # a human's keys, while the overlay has the focus
+OVERLAY_FOCUS = 17  # JSON: whether the overlay has it now
 
 # host to relay
 READY = 20  # the server answers
@@ -24,7 +27,10 @@ SNAPSHOT = 22  # bytes that redraw the screen
 PONG = 23
 STOP = 24  # end the agent
 INJECT = 25  # JSON: what to type between the keys of a human (injector.py)
+OVERLAY = 35  # a drawing over the human's terminal (veil.py)
+OVERLAY_STATE = 36  # JSON: "chord": there is something to open; "focus": it may keep the focus
 
+_OVERLAY = struct.Struct("!II")
 _SIZE = struct.Struct("!HH")
 _KEYS = struct.Struct("!BI")
 
@@ -53,6 +59,18 @@ def pack_keys(what: int, count: int) -> bytes:
 def unpack_keys(payload: bytes) -> tuple[int, int]:
     what, count = _KEYS.unpack(payload)
     return what, count
+
+
+def pack_overlay(header: dict[str, int], draw: bytes = b"", erase: bytes = b"") -> bytes:
+    """`header`: "id"; "at", "cols", "rows", what it is made for; "over", what it wholly covers; "sync"."""
+    head = json.dumps(header).encode()
+    return pack(OVERLAY, _OVERLAY.pack(len(head), len(draw)) + head + draw + erase)
+
+
+def unpack_overlay(payload: bytes) -> tuple[dict[str, int], bytes, bytes]:
+    head, draw = _OVERLAY.unpack_from(payload)
+    start = _OVERLAY.size + head
+    return json.loads(payload[_OVERLAY.size : start]), payload[start : start + draw], payload[start + draw :]
 
 
 class Unpacker:

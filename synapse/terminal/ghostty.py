@@ -99,7 +99,9 @@ class GhosttyScreen:
 
     def drawing_cursor(self) -> Cursor | None:
         terminal = self._terminal
-        if not terminal.get("vt_ground", "bool") or terminal.mode(69):  # in a sequence; left and right margins
+        if not terminal.get("vt_ground", "bool") or terminal.mode(
+            69
+        ):  # in a sequence; left and right margins
             return None
         last = self._rows("active")
         last.start = last.end
