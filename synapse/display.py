@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import json
 import time
 from collections.abc import Callable
 from typing import NamedTuple, Protocol
@@ -70,7 +71,17 @@ class Display:
         self._last = -1e9
         self._waiting_since: float | None = None
 
-    # --- told by the host ---------------------------------------------------------------------------------
+    # --- told by the relay and the host -------------------------------------------------------------------
+
+    def frame(self, kind: int, payload: bytes) -> None:
+        """One of the relay's frames about the overlay."""
+        if kind == wire.OVERLAID:
+            told = json.loads(payload)
+            self.overlaid(told["id"], told["outcome"])
+        elif kind == wire.OVERLAY_FOCUS:
+            self.focus(json.loads(payload))
+        elif kind == wire.OVERLAY_KEYS:
+            self.keys(payload)
 
     def changed(self) -> None:
         """Something in the inbox has."""

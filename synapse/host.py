@@ -23,6 +23,8 @@ from synapse.agents.events import EventReceiver
 from synapse.config import Settings, unpack_settings
 from synapse.controller import TerminalController
 from synapse.delivery import Delivery
+from synapse.display import Display
+from synapse.inbox import Action, Inbox
 from synapse.output_log import OutputLog
 from synapse.profiles import unpack_profile
 from synapse.registry import AgentRegistry, Entry
@@ -93,6 +95,8 @@ class Host:
         self._look_timer: asyncio.TimerHandle | None = None
         self._looks_left = LOOKS_BETWEEN
         self._controller: TerminalController | None = None
+        self.inbox = Inbox()
+        self._display: Display | None = None
         self._entry: Entry = {}
         self._settings: Settings
         self._token: str | None = None
@@ -201,8 +205,8 @@ class Host:
         if kind == wire.HELLO:
             self._on_hello(json.loads(payload))
             return
-        controller = self._controller
-        assert controller is not None, "the relay says hello first"
+        controller, display = self._controller, self._display
+        assert controller is not None and display is not None, "the relay says hello first"
         if kind == wire.OUTPUT:
             controller.feed(payload)
             self._watch_status()
@@ -216,9 +220,13 @@ class Host:
             self._watch_status()
         elif kind == wire.RESIZE:
             controller.resized(*wire.unpack_size(payload))
+            display.resized()
         elif kind == wire.CONSOLE:
             self._console = json.loads(payload)
             controller.console_changed(self._console is not None)
+            display.console_changed(self._console is not None)
+        elif kind in (wire.OVERLAID, wire.OVERLAY_FOCUS, wire.OVERLAY_KEYS):
+            display.frame(kind, payload)
         elif kind == wire.SNAPSHOT_WANTED:
             self._send(wire.pack(wire.SNAPSHOT, controller.screen.snapshot()))
         elif kind == wire.PING:
@@ -241,9 +249,16 @@ class Host:
         env = {**os.environ, **{key: value or "" for key, value in profile.env.items()}}
         surroundings = Surroundings(str(entry["working_dir"]), env, float(str(hello["started_at"])), child)
         channel = open_channel(profile.channel, surroundings)
-        self._controller = TerminalController(profile, channel, self._send, cols, rows)
+        self._controller = controller = TerminalController(profile, channel, self._send, cols, rows)
         self._controller.keys, self._controller.written = int(hello["keys"]), int(hello["written"])
         self._controller.stir = self._watch_status
+        self.inbox = Inbox(chord=self._settings.values["overlay_keys"])
+        self._display = Display(
+            *(self.inbox, self._controller.screen, lambda: controller.written, self._send),
+            *(self._loop.call_later, self._on_action),
+            young=int(hello["generation"]) > 1,
+        )
+        self._controller.add_output_callback(self._display.output)
         self._controller.console_changed(console is not None)
         self._controller.add_status_callback(self._publish_status)
         self._output_log = OutputLog(paths.output_file(str(entry["name"])))
@@ -253,6 +268,10 @@ class Host:
         screen = self._controller.screen
         logger.info("host %s of %s is here (%s)", hello["generation"], entry["name"], screen.name)
         self._met.set()
+
+    def _on_action(self, action: Action) -> None:
+        """What the human wants done with an entry of the inbox."""
+        logger.info("nothing is there yet to %s", type(action).__name__)
 
     def _send(self, frame: bytes) -> None:
         if self._transport is not None:

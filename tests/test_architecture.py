@@ -104,7 +104,7 @@ ROOMS: dict[str, set[str]] = {
             "processes",
             "profiles",
         ),
-        *("config", "task_store", "tasks"),
+        *("config", "display", "inbox", "task_store", "tasks"),
         *("registry", "relay.console", "relay.wire", "server", "terminal"),
     },
     "cli": {

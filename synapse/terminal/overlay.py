@@ -4,8 +4,8 @@ The model of the screen says what is covered and with what the program writes, s
 terminal: not its save-cursor slot, which the program may be using. What is drawn and what takes it away are
 both made for one place in the program's output and are good nowhere else.
 
-The first two columns and the last are never covered: with them a terminal keeps what no cell shows, that a row
-goes on in the next one and that a wide character has moved there.
+The first two columns and the last are never covered: with them a terminal keeps what no cell shows, that a
+row goes on in the next one and that a wide character has moved there.
 """
 
 from collections.abc import Sequence
