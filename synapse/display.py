@@ -16,6 +16,7 @@ from synapse.terminal.screen import Screen
 QUIET = 0.006  # seconds without output before anything is drawn
 AT_LEAST = 0.05  # seconds between two drawings
 AT_MOST = 0.25  # seconds that steady output keeps a drawing waiting
+CALM = 0.4  # seconds after a resize before anything is drawn: while a window is dragged, nothing is
 AGAIN = 0.1  # seconds until a refused one is tried again
 SHOWN, STALE, BUSY = "shown", "stale", "busy"  # what the relay says became of a drawing
 _CLEARS = (b"\x1b[2J", b"\x1bc")
@@ -64,6 +65,8 @@ class Display:
         self._on_screen: _Drawing | None = None
         self._missed = False  # something has changed since it was asked
         self._stained = False  # a resize has spread a drawing over the terminal
+        self._spilt = False  # and some of it may come back from the scrollback at another one
+        self._calm_at = -1e9
         self._once = b""  # goes out with the next drawing, such as a copy to the clipboard
         self._chord = False
         self._timer: Timer | None = None
@@ -98,15 +101,16 @@ class Display:
             self._draw_in(QUIET)
 
     def resized(self) -> None:
-        if self._on_screen is not None:
-            self._stained = True
+        self._calm_at = self._clock() + CALM
+        self._spilt = self._spilt or (self._on_screen is not None and not self._screen.alternate_screen)
+        self._stained = self._stained or self._spilt or self._on_screen is not None
         self._on_screen = None
         if self._chord or self._stained:
             self._draw_in(AT_LEAST)
 
     def console_changed(self, present: bool) -> None:
         """Another terminal, as the agent left it, or none."""
-        self._present, self._on_screen, self._stained = present, None, False
+        self._present, self._on_screen, self._stained, self._spilt = present, None, False, False
         self._inbox.focus(False)
         self._tell_state()
         self.changed()
@@ -181,6 +185,9 @@ class Display:
         self._last = self._clock()
         if self._stained:
             self._mend()
+            return
+        if self._last < self._calm_at:
+            self._draw_at(self._calm_at)
             return
         boxes = self._inbox.picture(self._screen.size, self._screen.cursor[1])
         wait = self._inbox.next_change()

@@ -30,7 +30,10 @@ def view_of(size: tuple[int, int], extra: int = 0) -> View | None:
 
 
 def _panel_size(free: Room) -> tuple[int, int]:
-    return min(free.width, PANEL_WIDTH), free.height if free.height < 12 else free.height - 2
+    """Away from the edges, where it can be: the first step of a resize then pushes none of it into the
+    scrollback."""
+    width = free.width if free.width < 40 else free.width - 4
+    return min(width, PANEL_WIDTH), free.height if free.height < 12 else free.height - 2
 
 
 def toasts(size: tuple[int, int], notes: Sequence[tuple[str, str]], cursor_row: int) -> list[Box]:
@@ -46,9 +49,10 @@ def toasts(size: tuple[int, int], notes: Sequence[tuple[str, str]], cursor_row: 
         if second:
             lines.append([(" ", _TOAST), (_fit(second, width - 2), _TOAST_DIM), (" " * width, _TOAST)])
     lines = lines[: max(free.height // 2, 1)]
-    at_top = cursor_row > len(lines)
-    y = 0 if at_top else max(free.height - len(lines), 0)
-    return [Box(free.x + free.width - width, y, width, lines)]
+    top = min(free.height - len(lines), 1)
+    y = top if cursor_row > top + len(lines) else max(free.height - len(lines) - 1, 0)
+    margin = min(2, free.width - width)
+    return [Box(free.x + free.width - width - margin, y, width, lines)]
 
 
 def panel(
