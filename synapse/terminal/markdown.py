@@ -16,7 +16,7 @@ QUOTE = "0;38;5;250;48;5;236"
 LINK = "0;4;38;5;111;48;5;236"
 _EMPHASIS = {"**": ";1;38;5;255", "__": ";1;38;5;255", "*": ";3", "_": ";3", "~~": ";9"}
 
-LONGEST = 200_000  # characters that are made readable: the host does nothing else in the meantime
+LONGEST = 100_000  # characters that are made readable: the host does nothing else in the meantime
 
 _ESCAPES = re.compile(
     r"\x1b(?:\[[0-?]*[ -/]*[@-~]|[\]P_^X][^\x07\x1b]*(?:\x07|\x1b\\)?|.)?|\x9b[0-?]*[ -/]*[@-~]", re.DOTALL
@@ -31,8 +31,8 @@ _INLINE = re.compile(
     r"\\([!-/:-@\[-`{-~])"
     r"|(`+)(.{1,400}?)(?<!`)\2(?!`)"
     r"|!?\[([^\[\]\n]{1,400})\]\(([^()\s]{1,400})(?:\s+\"[^\"]{0,200}\")?\)"
-    r"|(\*\*|__|~~)(?=\S)(.{1,300}?)(?<=\S)\6"
-    r"|(\*|(?<!\w)_)(?=[^\s*_])(.{1,300}?)(?<=[^\s*_])\8(?!\w)"
+    r"|(\*\*|__|~~)(?=\S)(.{1,200}?)(?<=\S)\6"
+    r"|(\*|(?<!\w)_)(?=[^\s*_])(.{1,200}?)(?<=[^\s*_])\8(?!\w)"
 )
 
 Lines = list[list[Span]]
@@ -67,20 +67,21 @@ def wrapped(
     indent = max(sum(cells.width(text) for text, _ in prefix) for prefix in (first, then))
     text = "".join(text for text, _ in spans)
     lines: Lines = []
-    start = 0
+    start = index = before = 0  # `before`: the length of the spans before `index`
     for row, after in cells.wrap(text, max(width - indent, 4)):
-        lines.append([*(then if lines else first), *_cut(spans, start, start + len(row))])
+        line = [*(then if lines else first)]
+        end = start + len(row)
+        while index < len(spans) and before < end:
+            piece, look = spans[index]
+            if cut := piece[max(start - before, 0) : end - before]:
+                line.append((cut, look))
+            if before + len(piece) > end:
+                break
+            before += len(piece)
+            index += 1
+        lines.append(line)
         start = after
     return lines
-
-
-def _cut(spans: Sequence[Span], start: int, end: int) -> Iterator[Span]:
-    at = 0
-    for text, look in spans:
-        piece = text[max(start - at, 0) : max(end - at, 0)]
-        if piece:
-            yield piece, look
-        at += len(text)
 
 
 def _blocks(source: Sequence[str], width: int) -> Iterator[list[Span]]:
