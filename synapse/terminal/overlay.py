@@ -160,6 +160,10 @@ def _line(line: Line, x: int, width: int, before: bool, after: bool) -> str:
     end = at + width
     for text, sgr in line:
         out.append(f"\x1b[{sgr}m")
+        if text.isascii() and sure:
+            out.append(text[: end - at])
+            at += len(out[-1])
+            continue
         for char in text:
             size = measure.char_width(char)
             if at + size > end:
