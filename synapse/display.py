@@ -30,6 +30,7 @@ class _Drawing(NamedTuple):
     number: int
     boxes: list[Box]
     once: bytes
+    erase: bytes
 
 
 class Display:
@@ -145,6 +146,11 @@ class Display:
                 self._act(action)
         self.changed()
 
+    @property
+    def left_behind(self) -> bytes:
+        """What takes away a drawing whose relay was killed."""
+        return self._on_screen.erase if self._on_screen is not None else b""
+
     # --- drawing ------------------------------------------------------------------------------------------
 
     def _tell_state(self) -> None:
@@ -224,7 +230,7 @@ class Display:
     def _put(self, boxes: list[Box], draw: bytes, erase: bytes, sync: bool, over: int) -> None:
         self._number += 1
         cols, rows = self._screen.size
-        self._asked = _Drawing(self._number, boxes, self._once if boxes or not self._stained else b"")
+        self._asked = _Drawing(self._number, boxes, self._once if boxes or not self._stained else b"", erase)
         header = {"id": self._number, "at": self._written(), "cols": cols, "rows": rows}
         self._send(wire.pack_overlay({**header, "over": over, "sync": sync}, draw, erase))
 

@@ -354,7 +354,8 @@ class Host:
     def _restore_terminal(self) -> None:
         """If the relay was killed: before anything else, because the shell will soon write its prompt."""
         if self._console is not None and self._controller is not None and self._controller.running:
-            restore_terminal(self._console, undo_modes(self._controller.screen))
+            drawn = self._display.left_behind if self._display is not None else b""
+            restore_terminal(self._console, drawn + undo_modes(self._controller.screen))
 
     def _clean_up_after_the_relay(self) -> None:
         """The relay was killed: do what it can no longer do."""

@@ -158,14 +158,19 @@ def test_a_message_on_its_way_is_told_until_the_reply_is_read() -> None:
     assert world.agent == b"ok"
 
 
-def test_a_reply_is_handed_over_and_copied() -> None:
+def test_a_reply_is_handed_over_and_copied(monkeypatch: pytest.MonkeyPatch) -> None:
     world = World()
     sent(world)
     world.inbox.reply("1", REPLY)
     world.display.changed()
     clipboard: list[bytes] = []
     feed = world.terminal.feed
-    world.terminal.feed = lambda data: (clipboard.append(data), feed(data))[1]  # type: ignore[assignment]
+
+    def watched(data: bytes) -> None:
+        clipboard.append(data)
+        feed(data)
+
+    monkeypatch.setattr(world.terminal, "feed", watched)
     world.type(b"\x1doc")
     world.pass_time(0.5)
     assert b"\x1b]52;c;" in b"".join(clipboard)
