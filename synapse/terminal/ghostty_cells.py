@@ -42,7 +42,7 @@ class _Reader:
     def row(self, ref: Any, left: int, right: int) -> Row:
         check(lib.ghostty_grid_ref_row(ref, self._row), "row")
         check(lib.ghostty_row_get(self._row[0], lib.GHOSTTY_ROW_DATA_WRAP, self._flag), "row_get")
-        wrapped, protects = bool(self._flag[0]), False
+        wrapped, peculiar = bool(self._flag[0]), False
         page, known, number = int(ffi.cast("uintptr_t", ref.node)), self._known, self._cell
         cells = []
         read = lib.ghostty_grid_ref_cell
@@ -61,9 +61,9 @@ class _Reader:
                 cell = cell._replace(text=self._grapheme(ref))
             if has_link:
                 cell = cell._replace(link=self._link(ref))
-            protects = protects or protected
+            peculiar = peculiar or protected or _is_peculiar(cell)
             cells.append(cell)
-        return Row(cells, wrapped, protects)
+        return Row(cells, wrapped, peculiar)
 
     def _decode(self, ref: Any, raw: int) -> tuple[Cell, bool, bool, bool]:
         tag = self._get(raw, lib.GHOSTTY_CELL_DATA_CONTENT_TAG)
@@ -110,6 +110,16 @@ class _Reader:
 _HAS_LINK = lib.GHOSTTY_CELL_DATA_HAS_HYPERLINK
 _PROTECTED = lib.GHOSTTY_CELL_DATA_PROTECTED
 _PALETTE = lib.GHOSTTY_CELL_DATA_COLOR_PALETTE
+
+
+def _is_peculiar(cell: Cell) -> bool:
+    """A wide blank, or half of a cluster, which would join its other half: the rules were others then."""
+    last = cell.text[-1:]
+    return (
+        (cell.width == 2 and cell.text[:1] == " ")
+        or last == "\u200d"
+        or "\U0001f1e6" <= cell.text <= "\U0001f1ff"
+    )
 
 
 def _sgr(style: Any) -> str:

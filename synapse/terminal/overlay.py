@@ -8,6 +8,7 @@ The first two columns and the last are never covered: with them a terminal keeps
 row goes on in the next one and that a wide character has moved there.
 """
 
+import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -19,6 +20,7 @@ SMALLEST = (20, 4)  # columns and rows of a terminal that has room for anything 
 _WIDE = (("\u2e80", "\ua4cf"), ("\uac00", "\ud7a3"), ("\uff01", "\uff60"))  # no terminal doubts their width
 
 _NOTHING = Cell("")
+_BACKGROUND = re.compile(r"0;(?:4[0-7]|10[0-7]|48;5;\d+|48;2;\d+;\d+;\d+)")
 
 Span = tuple[str, str]  # text without control characters, and the SGR parameters of its look
 Line = Sequence[Span]
@@ -65,7 +67,7 @@ def paint(screen: Screen, boxes: Sequence[Box]) -> Painting | None:
     for box in boxes:
         left, right = box.x - 1, box.x + box.width + 1  # half a wide character may reach out at each side
         rows = screen.rows(box.y, box.y + len(box.lines), left, right)
-        if any(row.protected for row in rows):
+        if any(row.peculiar for row in rows):
             return None
         for y, (row, line) in enumerate(zip(rows, box.lines, strict=True), box.y):
             before, after = row.cells[1].width == 0, row.cells[-1].width == 0
@@ -89,7 +91,7 @@ def repaint(screen: Screen) -> bytes | None:
         return None
     count = screen.size[1]
     rows = screen.rows(0, count)
-    if any(row.protected for row in rows):
+    if any(row.peculiar for row in rows):
         return None
     out = [_prologue(cursor), *(f"{_move(0, y)}\x1b[0m\x1b[2K" for y in range(count))]
     joined = False
@@ -202,7 +204,7 @@ def _cells(cells: Sequence[Cell], x: int, y: int, wrapped: bool, joined: bool = 
         if cell.sgr != look:
             look = cell.sgr
             out.append(f"\x1b[{look}m")
-        if cell.text or wrapped:
+        if cell.text or wrapped or not _is_plain(cell.sgr):
             out.append(cell.text or " ")
             at = column + cell.width if _is_sure(cell.text) else -1
             index += 1
@@ -215,6 +217,11 @@ def _cells(cells: Sequence[Cell], x: int, y: int, wrapped: bool, joined: bool = 
     if link:
         out.append("\x1b]8;;\x1b\\")
     return "".join(out)
+
+
+def _is_plain(sgr: str) -> bool:
+    """Whether erasing gives this look: a background at the most."""
+    return sgr == "0" or _BACKGROUND.fullmatch(sgr) is not None
 
 
 def _is_sure(text: str) -> bool:

@@ -19,7 +19,7 @@ class Cell(NamedTuple):
 class Row(NamedTuple):
     cells: list[Cell]
     wrapped: bool = False  # goes on in the row below
-    protected: bool = False  # some cell of it may not be erased
+    peculiar: bool = False  # some cell of it cannot be written again as it is
 
 
 class Cursor(NamedTuple):
