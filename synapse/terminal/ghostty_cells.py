@@ -19,10 +19,11 @@ _WIDTHS = {
     lib.GHOSTTY_CELL_WIDE_SPACER_HEAD: 1,
 }
 _BLANK = Cell("")
+_JOINER, _EMOJI = "\u200d", "\ufe0f"
 
 
 def read_rows(terminal: Terminal, first: int, end: int, left: int, right: int) -> list[Row]:
-    reader = _Reader()
+    reader = _Reader(terminal.mode(2027))
     cols, rows = terminal.size
     right = min(right, cols)
     return [reader.row(terminal.ref(0, y), left, right) for y in range(max(first, 0), min(end, rows))]
@@ -31,7 +32,8 @@ def read_rows(terminal: Terminal, first: int, end: int, left: int, right: int) -
 class _Reader:
     """A cell's number says all but its style, grapheme and link: what one number means is read once."""
 
-    def __init__(self) -> None:
+    def __init__(self, clusters: bool) -> None:
+        self._clusters = clusters  # whether a terminal now joins what belongs together into one cell
         self._known: dict[tuple[int, int], tuple[Cell, bool, bool, bool]] = {}
         self._cell = ffi.new("GhosttyCell*")
         self._row = ffi.new("GhosttyRow*")
@@ -61,7 +63,7 @@ class _Reader:
                 cell = cell._replace(text=self._grapheme(ref))
             if has_link:
                 cell = cell._replace(link=self._link(ref))
-            peculiar = peculiar or protected or _is_peculiar(cell)
+            peculiar = peculiar or protected or _is_peculiar(cell, self._clusters)
             cells.append(cell)
         return Row(cells, wrapped, peculiar)
 
@@ -112,14 +114,22 @@ _PROTECTED = lib.GHOSTTY_CELL_DATA_PROTECTED
 _PALETTE = lib.GHOSTTY_CELL_DATA_COLOR_PALETTE
 
 
-def _is_peculiar(cell: Cell) -> bool:
-    """A wide blank, or half of a cluster, which would join its other half: the rules were others then."""
-    last = cell.text[-1:]
-    return (
-        (cell.width == 2 and cell.text[:1] == " ")
-        or last == "\u200d"
-        or "\U0001f1e6" <= cell.text <= "\U0001f1ff"
-    )
+def _is_peculiar(cell: Cell, clusters: bool) -> bool:
+    """A wide blank; or a cluster that was joined, or not joined, by another rule than that of now."""
+    text = cell.text
+    if cell.width == 2 and text[:1] == " ":
+        return True
+    if text < _JOINER:  # nearly all
+        return len(text) > 1 and _peculiar_cluster(cell, clusters)
+    return _peculiar_cluster(cell, clusters)
+
+
+def _peculiar_cluster(cell: Cell, clusters: bool) -> bool:
+    text = cell.text
+    is_flag = "\U0001f1e6" <= text[:1] <= "\U0001f1ff"
+    if clusters:
+        return text[-1:] == _JOINER or (is_flag and len(text) == 1) or (_EMOJI in text and cell.width == 1)
+    return _JOINER in text[:-1] or (is_flag and len(text) > 1) or (_EMOJI in text and cell.width == 2)
 
 
 def _sgr(style: Any) -> str:

@@ -65,17 +65,17 @@ def paint(screen: Screen, boxes: Sequence[Box]) -> Painting | None:
     boxes = [box for box in (_clipped(box, free) for box in boxes) if box.width and box.lines]
     drawn, erased = [], []
     for box in boxes:
-        left, right = box.x - 1, box.x + box.width + 1  # half a wide character may reach out at each side
+        left, right = box.x - 2, box.x + box.width + 1  # a wide character may reach out at each side
         rows = screen.rows(box.y, box.y + len(box.lines), left, right)
         if any(row.peculiar for row in rows):
             return None
         for y, (row, line) in enumerate(zip(rows, box.lines, strict=True), box.y):
-            before, after = row.cells[1].width == 0, row.cells[-1].width == 0
-            span = row.cells[not before : len(row.cells) if after else -1]
+            before, after = row.cells[2].width == 0, row.cells[-1].width == 0
+            span = row.cells[2 - before : len(row.cells) if after else -1]
             drawn.append(_move(box.x - before, y) + _line(line, box.x - before, box.width, before, after))
             erased.append(_cells(span, box.x - before, y, row.wrapped))
     last = screen.rows(cursor.y, cursor.y + 1, screen.size[0] - 2) if cursor.wraps else []
-    if last and not last[0].cells[-1].text and last[0].cells[-1].width:
+    if last and (last[0].peculiar or (not last[0].cells[-1].text and last[0].cells[-1].width)):
         return None  # the terminal is about to wrap behind a cell with nothing in it
     hidden = any(box.holds(cursor.x, cursor.y) for box in boxes)
     before_all = _prologue(cursor)
