@@ -20,6 +20,7 @@ SMALLEST = (20, 4)  # columns and rows of a terminal that has room for anything 
 _WIDE = (("\u2e80", "\ua4cf"), ("\uac00", "\ud7a3"), ("\uff01", "\uff60"))  # no terminal doubts their width
 
 _NOTHING = Cell("")
+_JOINERS = "\u200d\ufe0f\ufe0e"
 _BACKGROUND = re.compile(r"0;(?:4[0-7]|10[0-7]|48;5;\d+|48;2;\d+;\d+;\d+)")
 
 Span = tuple[str, str]  # text without control characters, and the SGR parameters of its look
@@ -168,7 +169,7 @@ def _line(line: Line, x: int, width: int, before: bool, after: bool) -> str:
             continue
         for char in text:
             size = measure.char_width(char)
-            if at + size > end:
+            if at + size > end or char in _JOINERS:  # a joiner could reach for a cell that is not ours
                 break
             if size and not sure:
                 out.append(f"\x1b[{at + 1}G")
