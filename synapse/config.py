@@ -57,6 +57,7 @@ KEYS = Section(
         "shell_prompt": Text(),
         "initial_instructions": Boolean(),
         "detach_keys": _Chord(),
+        "overlay_keys": _Chord(),
         "log_level": Choice("debug", "info", "warning", "error"),
         "allowed_hosts": Words(),
         "limits": Section(
@@ -92,6 +93,7 @@ DEFAULTS: dict[str, Any] = {
     "shell_prompt": "synapse> ",
     "initial_instructions": True,
     "detach_keys": "C-] d",
+    "overlay_keys": "C-] o",
     "log_level": "info",
     "allowed_hosts": [],
     "limits.body": 2 * 1024 * 1024,
@@ -150,7 +152,7 @@ class Settings(Record):
 
     __slots__ = (
         "agents", "allowed_hosts", "default_response_mode", "detach_keys", "grpc_port",
-        "initial_instructions", "input_routing", "limits", "log_level", "origins", "push",
+        "initial_instructions", "input_routing", "limits", "log_level", "origins", "overlay_keys", "push",
         "response_timeout", "routing", "shell_prompt", "values",
     )  # fmt: skip
     input_routing: InputRouting
@@ -159,6 +161,7 @@ class Settings(Record):
     shell_prompt: str
     initial_instructions: bool
     detach_keys: tuple[bytes, bytes]
+    overlay_keys: tuple[bytes, bytes]
     log_level: str
     allowed_hosts: list[str]
     limits: Limits
@@ -182,7 +185,8 @@ def load_settings() -> Settings:
 def unpack_settings(values: dict[str, Any], origins: dict[str, str] | None = None) -> Settings:
     """Settings from their `values`, which another process may have loaded."""
     top = {key: value for key, value in values.items() if "." not in key}
-    top["detach_keys"] = keys.parse_chord(top["detach_keys"])
+    for chord in ("detach_keys", "overlay_keys"):
+        top[chord] = keys.parse_chord(top[chord])
     return Settings(
         **top,
         input_routing=InputRouting(**_under("input_routing", values)),

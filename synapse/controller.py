@@ -46,7 +46,7 @@ class TerminalController:
         self.draft_text: str | None = ""  # what it is, if that is known
         self.last_key = -1e9
         self._change_callbacks: list[Callable[[], None]] = []
-        self._on_command: TakeCommand = _refuse
+        self._on_command: TakeCommand | None = None
         self._on_refusal: Callable[[Mapping[str, Any]], None] = lambda _: None
         self._injections: dict[str, Callable[[str], None]] = {}
         self._output_callbacks: list[Callable[[bytes], None]] = []
@@ -88,11 +88,15 @@ class TerminalController:
             return
         name = str(command["id"])
 
-        def answer(refusal: str | None) -> None:
-            told = {"id": name} if refusal is None else {"id": name, "refused": refusal}
+        def answer(reason: str | None) -> None:
+            told = {"id": name} if reason is None else {"id": name, "kept": reason}
             self._send(wire.pack_json(wire.COMMAND_TAKEN, told))
 
-        self._on_command(command, answer)
+        if self._on_command is not None:
+            self._on_command(command, answer)
+        else:
+            refused = {"id": name, "refused": "nobody takes lines for other agents"}
+            self._send(wire.pack_json(wire.COMMAND_TAKEN, refused))
 
     def set_draft(self, empty: bool, text: str | None) -> None:
         """What a human has in the composer; None if that cannot be known."""
@@ -148,8 +152,8 @@ class TerminalController:
         """Have lines such as `@codex review this` sent here from now on, for these names.
 
         `routing` is `enabled`, `pattern`, `passthrough_on_fail` of the settings. `on_command` is given each
-        command, and what to call when it is stored, with None, or else with the reason why it is refused:
-        the line then goes to this agent. The same id may come again, from a relay that has had no answer."""
+        command, and what to call when it is stored, with None, or else with the reason why it cannot be sent:
+        the line then stays where it is. The same id may come again, from a relay that has had no answer."""
         self._on_command, self._on_refusal = on_command, on_refusal
         self._send(wire.pack_json(wire.NAMES, {**routing, "names": list(names)}))
 
@@ -209,7 +213,3 @@ class TerminalController:
     def _on_status(self, verdict: Verdict) -> None:
         for callback in self._status_callbacks:
             callback(verdict.status)
-
-
-def _refuse(_: Mapping[str, Any], answer: Callable[[str | None], None]) -> None:
-    answer("nobody takes lines for other agents")

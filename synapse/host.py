@@ -10,7 +10,6 @@ import signal
 import socket
 import sqlite3
 import sys
-import time
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +24,9 @@ from synapse.config import Limits as LimitSettings
 from synapse.config import Settings, unpack_settings
 from synapse.controller import TerminalController
 from synapse.delivery import Delivery
+from synapse.display import Display
+from synapse.inbox import Action, Inbox
+from synapse.log_keeper import LogKeeper
 from synapse.loop_guard import LoopGuard
 from synapse.output_log import OutputLog
 from synapse.profiles import unpack_profile
@@ -42,6 +44,7 @@ if TYPE_CHECKING:
     import grpc
 
     from synapse.a2a_card import About
+    from synapse.messenger import Messenger
     from synapse.server import Door, Shared
 
 logger = logging.getLogger(__name__)
@@ -49,8 +52,6 @@ logger = logging.getLogger(__name__)
 BULK = 64 * 1024  # bytes that are waiting: no need to look at each piece of them
 LOOK_SOON = 0.02  # seconds after output, a key or an event
 LAST_SECONDS = 5  # seconds at the most that the host outlives its relay
-LOOK_EVERY = 1.0  # seconds between two looks at the contents for the output log
-LOOKS_IN_BURST = 20  # beyond these, until it is quiet again: some 50,000 lines, which is what the log holds
 INTERNAL = {"code": "INTERNAL", "message": "Synapse failed while it delivered the task: see its log"}
 
 
@@ -71,9 +72,10 @@ class Host:
         self._met = asyncio.Event()  # the relay has said hello, or will never say it
         self._console: dict[str, object] | None = None
         self._status_timer: asyncio.TimerHandle | None = None
-        self._look_timer: asyncio.TimerHandle | None = None
-        self._looks_left = LOOKS_IN_BURST
         self._controller: TerminalController | None = None
+        self._display: Display | None = None
+        self._inbox: Inbox
+        self._messenger: Messenger | None = None
         self._entry: Entry = {}
         self._settings: Settings
         self._token: str | None = None
@@ -103,6 +105,7 @@ class Host:
         for door, serve in zip(doors, serving, strict=True):
             await door.is_open(serve)
         grpc = await self._open_grpc()
+        self._open_messenger()
         receiver = await EventReceiver(self._events, self._on_event).serve()  # it closes when let go of
         self._send(wire.pack(wire.READY))
         undo_modes(self._controller.screen)  # 25 ms the first time, which `_restore_terminal` does not have
@@ -154,6 +157,23 @@ class Host:
             Door(Doors(app, names, self._token, limits.rate), self._tcp, at_most(limits.connections)),
             Door(private_app(self._controller, self._engine, about, shared), self._control),
         ]
+
+    def _open_messenger(self) -> None:
+        """From now on a human can write to other agents at this one's prompt."""
+        from synapse.a2a_client import AsyncA2AClient, Origin
+        from synapse.address_book import AddressBook
+        from synapse.errands import Errands
+        from synapse.messenger import Messenger
+
+        assert self._controller is not None and self._engine is not None and self._display is not None
+        client = AsyncA2AClient(Origin(self._about.agent_id, self._about.name, in_turn=False))
+        startable = [name for name, agent in self._settings.agents.items() if agent.auto_start]
+        self._messenger = Messenger(
+            *(self._controller, client, AddressBook(self._entry, self._registry, client.registry, startable)),
+            *(Errands(os.path.join(self._folder, "sent"), self._run), self._engine),
+            *(self._inbox, self._display.changed),
+        )
+        self._messenger.open(self._settings.input_routing, self._loop.call_later)
 
     async def _open_grpc(self) -> "grpc.aio.Server | None":
         if not self._settings.grpc_port or self._token is None or self._engine is None:
@@ -224,12 +244,11 @@ class Host:
         if kind == wire.HELLO:
             self._on_hello(json.loads(payload))
             return
-        controller = self._controller
-        assert controller is not None, "the relay says hello first"
+        controller, display = self._controller, self._display
+        assert controller is not None and display is not None, "the relay says hello first"
         if kind == wire.OUTPUT:
             controller.feed(payload)
             self._watch_status()
-            self._log_output(payload)
         elif kind == wire.KEYS:
             controller.human_typed(*wire.unpack_keys(payload))
             self._watch_status()
@@ -241,9 +260,13 @@ class Host:
             self._watch_status()
         elif kind == wire.RESIZE:
             controller.resized(*wire.unpack_size(payload))
+            display.resized()
         elif kind == wire.CONSOLE:
             self._console = json.loads(payload)
             controller.console_changed(self._console is not None)
+            display.console_changed(self._console is not None)
+        elif kind in (wire.OVERLAID, wire.OVERLAY_FOCUS, wire.OVERLAY_KEYS):
+            display.frame(kind, payload)
         elif kind == wire.SNAPSHOT_WANTED:
             self._send(wire.pack(wire.SNAPSHOT, controller.screen.snapshot()))
         elif kind == wire.PING:
@@ -266,13 +289,23 @@ class Host:
         env = {**os.environ, **{key: value or "" for key, value in profile.env.items()}}
         surroundings = Surroundings(str(entry["working_dir"]), env, float(str(hello["started_at"])), child)
         channel = open_channel(profile.channel, surroundings)
-        self._controller = TerminalController(profile, channel, self._send, cols, rows)
+        self._controller = controller = TerminalController(profile, channel, self._send, cols, rows)
         self._controller.keys, self._controller.written = int(hello["keys"]), int(hello["written"])
         self._controller.set_draft(*hello.get("draft", (True, "")))
         self._controller.stir = self._watch_status
+        silent = self._settings.input_routing.feedback == "silent"
+        self._inbox = Inbox(chord=self._settings.values["overlay_keys"], silent=silent)
+        self._display = Display(
+            *(self._inbox, self._controller.screen, lambda: controller.written, self._send),
+            *(self._loop.call_later, self._on_action),
+            young=int(hello["generation"]) > 1,
+        )
+        self._controller.add_output_callback(self._display.output)
         self._controller.console_changed(console is not None)
         self._controller.add_status_callback(self._publish_status)
-        self._output_log = OutputLog(paths.output_file(str(entry["name"])))
+        log = OutputLog(paths.output_file(str(entry["name"])))
+        self._log_keeper = LogKeeper(log, self._controller.screen, self._loop.call_later)
+        self._controller.add_output_callback(self._log_keeper.output)
         self._folder = paths.private_dir(paths.agent_dir(str(entry["agent_id"])))
         self._typed = frozenset(hello["injected"])
         self._run = f"{child}-{hello['started_at']}"
@@ -283,11 +316,16 @@ class Host:
         logger.info("host %s of %s is here (%s)", hello["generation"], entry["name"], screen.name)
         self._met.set()
 
+    def _on_action(self, action: Action) -> None:
+        """What the human wants done with an entry of the inbox."""
+        if self._messenger is not None:
+            self._messenger.act(action)
+
     def _send(self, frame: bytes) -> None:
         if self._transport is not None:
             self._transport.write(frame)
 
-    # --- status and output log ----------------------------------------------------------------------------
+    # --- status ----------------------------------------------------------------------------
 
     def _watch_status(self) -> None:
         """See to it that the status is looked at soon; one look serves any number of causes."""
@@ -311,53 +349,13 @@ class Host:
         except OSError as error:
             logger.warning("cannot publish the status: %s", error)
 
-    def _log_output(self, data: bytes) -> None:
-        assert self._controller is not None
-        screen = self._controller.screen
-        if screen.alternate_screen:
-            return  # nothing of it settles
-        self._output_log.feed(data, screen.size[0])
-        if self._output_log.is_filling and self._looks_left:
-            self._looks_left -= 1
-            self._look()
-        self._look_later()
-
-    def _look_later(self, seconds: float = LOOK_EVERY) -> None:
-        if self._look_timer is None:
-            self._look_timer = self._loop.call_later(seconds, self._look_in_time)
-
-    def _look_in_time(self) -> None:
-        self._look_timer = None
-        started = time.perf_counter()
-        if self._look():
-            self._look_later(max(LOOK_EVERY, 50 * (time.perf_counter() - started)))
-        else:
-            self._looks_left = LOOKS_IN_BURST
-
-    def _look(self) -> bool:
-        """Whether another look is worth it."""
-        assert self._controller is not None
-        screen = self._controller.screen
-        if screen.alternate_screen:
-            return False
-        lines = screen.contents().split("\n")
-        below = max(len(screen.text().split("\n")) - screen.cursor[1], 0)
-        try:
-            return self._output_log.look(lines, len(lines) - below)
-        except OSError as error:
-            logger.warning("cannot write the output log: %s", error)
-            return False
-
     # --- the end ------------------------------------------------------------------------------------------
 
     def _finish(self) -> None:
         assert self._controller is not None
         if self._controller.running:
             self._clean_up_after_the_relay()
-        try:
-            self._output_log.end(self._controller.screen.contents().split("\n"))
-        except OSError as error:
-            logger.warning("cannot write the output log: %s", error)
+        self._log_keeper.end()
         if self._engine is not None:
             self._engine.store.close()
         logger.info("host of %s ends", self._entry["name"])
@@ -365,7 +363,8 @@ class Host:
     def _restore_terminal(self) -> None:
         """If the relay was killed: before anything else, because the shell will soon write its prompt."""
         if self._console is not None and self._controller is not None and self._controller.running:
-            restore_terminal(self._console, undo_modes(self._controller.screen))
+            drawn = self._display.left_behind if self._display is not None else b""
+            restore_terminal(self._console, drawn + undo_modes(self._controller.screen))
 
     def _clean_up_after_the_relay(self) -> None:
         """The relay was killed: do what it can no longer do."""

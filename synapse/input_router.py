@@ -52,6 +52,7 @@ class InputRouter:
         self._decoder = KeyDecoder()
         self._kept = b""  # the beginning of what may be an Enter that has to be held back
         self._last: Command | None = None
+        self._before = ("", 0)  # the line of the last command, and where the cursor was
         self.is_external_agent = False
         self.last_response: str | None = None
 
@@ -164,6 +165,7 @@ class InputRouter:
         if isinstance(found, Refusal):
             return (REFUSAL, found)
         if enter:
+            self._before = (self.editor.text, self.editor.cursor)
             self.editor.clear()
             self.typed = CLEARED
             self._last = found
@@ -189,6 +191,10 @@ class InputRouter:
     def is_empty(self) -> bool:
         """Nothing of the human's is in the composer."""
         return self.editor.is_empty and not self._decoder.in_paste
+
+    def restore(self) -> None:
+        """The line of the last command is still in the composer."""
+        self.editor.text, self.editor.cursor = self._before
 
     def set_names(self, names: Iterable[str] | None) -> None:
         """Who can be written to."""

@@ -324,7 +324,8 @@ def _make_relay(
     inherited = [sock.fileno() for sock in (agent.tcp, agent.control, agent.events)]
     command = [*paths.our_python(), "-m", HOST]
     link = HostLink(command, inherited, hello, log, log.path)
-    relay = Relay(pty, link, agent.attach, console, settings.detach_keys, clear, on_ready, log)
+    keys = (settings.detach_keys, settings.overlay_keys)
+    relay = Relay(pty, link, agent.attach, console, *keys, clear, on_ready, log)
     return relay, link
 
 

@@ -182,9 +182,11 @@ class AgentRegistry:
         live.sort(key=lambda entry: (str(entry.get("started_at", "")), str(entry["name"])))
         return {str(entry["agent_id"]): entry for entry in live}, dead
 
-    def resolve(self, target: str, working_dir: str | None = None) -> Entry:
-        """The one agent that `target` means: a name, a type, type-port, or the beginning of an id."""
-        live = list(self.list_agents().values())
+    def resolve(self, target: str, working_dir: str | None = None, but: str = "") -> Entry:
+        """The one agent that `target` means: a name, a type, type-port, or the beginning of an id.
+
+        `but` is the id of one that is not meant: whoever asks."""
+        live = [entry for entry in self.list_agents().values() if entry["agent_id"] != but]
         wanted = target.casefold()
         here = working_dir or current_dir()
         exact = [e for e in live if str(e["name"]).casefold() == wanted or e["agent_id"] == wanted]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import sqlite3
 from collections.abc import Iterator
@@ -36,6 +37,20 @@ def find_task(task_id: str) -> tuple[str, Task]:
     if not found:
         raise TargetError(f"there is no task {task_id!r}: `synapse tasks` lists them.")
     return found[0]
+
+
+async def last_known(task_id: str) -> Task | None:
+    """A task whose agent has gone, once it has ended in its file or a moment has passed; None: unknown."""
+    known = None
+    for _ in range(40):
+        try:
+            known = find_task(task_id)[1]
+        except SynapseError:
+            break
+        if known.ended:
+            break
+        await asyncio.sleep(0.05)
+    return known
 
 
 def _shelves(agent_id: str | None) -> Iterator[tuple[str, sqlite3.Connection]]:

@@ -71,7 +71,9 @@ def relay(folder: Path, profile_name: str, arguments: list[str]) -> int:
     listener = socket.socket(socket.AF_UNIX)
     listener.bind(str(folder / "attach"))
     listener.listen()
-    made = Relay(pty, link, listener, console, (b"\x1d", b"d"), clear, lambda: None, write_log)
+    made = Relay(
+        pty, link, listener, console, (b"\x1d", b"d"), (b"\x1d", b"o"), clear, lambda: None, write_log
+    )
     status = made.run()
     link.close(1.0)
     return status

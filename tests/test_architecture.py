@@ -37,7 +37,10 @@ ROOMS: dict[str, set[str]] = {
         *("addresses", "agent_context", "agents.flags", "config", "errors", "jsontext", "paths", "profiles"),
         *("registry", "relay"),
     },
-    "terminal": {"modes"},
+    "terminal": {"cells", "modes"},
+    "overlay_keys": set(),
+    "inbox": {"cells", "overlay_keys", "terminal"},
+    "display": {"inbox", "relay.wire", "terminal"},
     "idle_detector": set(),
     "menus": set(),
     "input_detector": {"menus"},
@@ -121,12 +124,19 @@ ROOMS: dict[str, set[str]] = {
         *("external_routes", "keys", "push", "recording", "registry", "tasks", "urls"),
     },
     "relay_wire": set(),
+    "log_keeper": {"output_log", "terminal"},
+    "address_book": {"errors", "external_agents", "registry"},
+    "errands": {"paths"},
+    "messenger": {
+        *("a2a_client", "a2a_task", "address_book", "config", "controller", "errands", "errors", "inbox"),
+        *("registry", "task", "task_shelf", "tasks"),
+    },
     "host": {
         *("a2a_card", "agent_context", "agents", "controller", "delivery", "doors", "output_log", "paths"),
         *("grpc_door", "processes", "profiles", "task"),
-        *("config", "task_files", "task_store", "tasks"),
+        *("config", "display", "inbox", "task_files", "task_store", "tasks"),
         *("registry", "relay.console", "relay.wire", "relay_wire", "server", "terminal"),
-        *("a2a_client", "external_door", "loop_guard"),
+        *("a2a_client", "address_book", "errands", "external_door", "log_keeper", "loop_guard", "messenger"),
     },
     "cli": {
         *(

@@ -15,6 +15,7 @@ class Chord:
         self._first = first
         self._second = second
         self._armed = False
+        self.rest = b""  # what came after a complete chord
 
     def feed(self, data: bytes) -> tuple[bytes, bool]:
         """What to pass on, and whether the chord is complete."""
@@ -32,6 +33,7 @@ class Chord:
             else:
                 self._armed = False
                 if key == self._second:
+                    self.rest = data
                     return bytes(out), True
                 if key != self._first:
                     out += self._first

@@ -14,6 +14,7 @@ from synapse.relay.keyboard import Keyboard
 from synapse.relay.link import HostLink
 from synapse.relay.pty import Pty, split_winsize
 from synapse.relay.reactor import READ, WRITE, Reactor
+from synapse.relay.veil import BUSY, NOBODY, Veil
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -41,6 +42,7 @@ class Front:
         console: Console | None,
         listener: _socket.socket,
         detach_keys: tuple[bytes, bytes],
+        veil: Veil,
         on_gone: Callable[[], None],
         rebalance: Callable[[], None],
         rewatch: Callable[[], None],
@@ -52,6 +54,7 @@ class Front:
         self._listener = listener
         self._detach_keys = detach_keys
         self._chord: Chord | None = None  # of an attached terminal
+        self.veil = veil
         self._on_gone = on_gone  # the terminal that the command was started in has disappeared
         self._rebalance = rebalance
         self._rewatch = rewatch  # the same, when what is to be watched has changed
@@ -88,9 +91,25 @@ class Front:
         if self._held is not None:
             self._held += data
         elif self.console is not None:
-            self.console.write(data)
+            self.console.write(self.veil.lift() + data if self.veil.erase else data)
             return not self.console.backlog
         return True
+
+    def overlay(self, payload: bytes, written: int) -> None:
+        """A drawing of the host's, for a terminal that shows all the output there was and takes more."""
+        console, refusal = self.console, None
+        if console is None or self._suspended:
+            refusal = NOBODY
+        elif self._held is not None or console.backlog or self.resized:
+            refusal = BUSY
+        data = self.veil.show(payload, written, split_winsize(self._pty.winsize), refusal)
+        if console is not None and data:
+            console.write(data)
+
+    def uncover(self) -> None:
+        """Take away what is drawn over the terminal."""
+        if self.console is not None and self.veil.erase:
+            self.console.write(self.veil.lift())
 
     def follow(self, data: bytes) -> None:
         """What was written, for the modes it sets."""
@@ -135,6 +154,8 @@ class Front:
                     self._detach("detached")
                     return
             if data:
+                data = self.veil.take(data)
+            if data:
                 self._keyboard.take(data)
         self._rebalance()
 
@@ -158,6 +179,7 @@ class Front:
         except OSError:
             return  # the terminal is gone: the read side reports it
         if winsize != self._pty.winsize:
+            self.veil.forget()  # the terminal has reflowed it: the host repaints what was covered
             self._pty.resize(winsize)
             self._link.send(wire.pack_size(*split_winsize(winsize)))
             self._rewatch()
@@ -195,6 +217,7 @@ class Front:
     def _quieten(self) -> None:
         """Everything written, modes off, termios as they were."""
         assert self.console is not None
+        self.uncover()
         self.console.write(self._modes.undo())
         self.console.drain()
         self.console.restore()
@@ -205,6 +228,7 @@ class Front:
             return
         if self._held is not None:
             self._draw(self._modes.redo())  # it ended before the snapshot came
+        self.uncover()
         if self._attached is not None:
             self._move_below()
         if cut_off:
@@ -225,6 +249,7 @@ class Front:
 
     def _forget_console(self) -> None:
         console, self.console, self._held = self.console, None, None
+        self.veil.start_anew()
         if console is not None:
             self._reactor.watch(console.in_fd, 0, self._on_ready)
             self._reactor.watch(console.out_fd, 0, self._on_ready)
@@ -330,6 +355,7 @@ class Front:
         if self._suspended:
             self._pty.resume()  # nobody is there to continue it
         else:
+            self.uncover()
             self._move_below()
             self._quieten()
         self._forget_console()

@@ -6,7 +6,7 @@ from synapse import jsontext
 from synapse.relay import wire
 from synapse.relay.outbox import Outbox
 from synapse.relay.pty import Pty, split_winsize
-from synapse.relay.typed import NOTHING, SUBMITTED
+from synapse.relay.typed import NOTHING, SUBMITTED, TYPED
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ class Keyboard:
         self._injector = injector
         self._on_keys = on_keys
         self._log = log
-        self._outbox = Outbox(reactor, link, injector, clear, self._submit, log)
+        self._outbox = Outbox(reactor, link, injector, clear, self._submit, self._keep, log)
         self._made: InputRouter | None = None
         self._reads = 0
         self._settling = False
@@ -125,6 +125,10 @@ class Keyboard:
     def _submit(self, enter: bytes) -> None:
         self._pty.write(enter)
         self._tell(SUBMITTED)
+
+    def _keep(self) -> None:
+        self._router.restore()
+        self._tell(TYPED)
 
     def _settle_later(self) -> None:
         if not self._settling:

@@ -17,6 +17,7 @@ from synapse.relay.keyboard import Keyboard
 from synapse.relay.link import PING_EVERY, PUSH_AFTER, SPOOL_LIMIT, HostLink
 from synapse.relay.pty import Pty
 from synapse.relay.reactor import READ, WRITE, Reactor
+from synapse.relay.veil import Veil
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -49,6 +50,7 @@ class Relay:
         listener: _socket.socket,
         console: Console | None,
         detach_keys: tuple[bytes, bytes],
+        overlay_keys: tuple[bytes, bytes],
         clear: Callable[[str], Steps],
         on_ready: Callable[[], None],
         log: Callable[[str], None],
@@ -62,6 +64,7 @@ class Relay:
         self.keyboard = Keyboard(self._reactor, pty, link, self.injector, clear, self._catch_echo, log)
         self.front = Front(
             *(self._reactor, pty, link, self.keyboard, console, listener, detach_keys),
+            Veil(overlay_keys, link.send),
             *(self._on_terminal_gone, self._balance, self._rewatch),
         )
         self._exited = False
@@ -273,6 +276,10 @@ class Relay:
             self.keyboard.set_routing(payload)
         elif kind == wire.COMMAND_TAKEN:
             self.keyboard.command_taken(payload)
+        elif kind == wire.OVERLAY:
+            self.front.overlay(payload, self._link.written)
+        elif kind == wire.OVERLAY_STATE:
+            self.front.veil.set_state(payload)
         elif kind == wire.STOP:
             self.stop("asked to")
 
@@ -285,6 +292,8 @@ class Relay:
             self._reactor.watch(self._link.socket.fileno(), 0, self._on_host)
         self._link.drop(why)
         self.keyboard.host_went()
+        self.front.uncover()
+        self.front.veil.host_gone()
         self._at_ease = False
         self._reactor.later(self._link.restart_delay(), self._start_host)
 

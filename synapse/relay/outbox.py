@@ -1,8 +1,9 @@
 """Lines for other agents on their way to the host, each kept until the host has stored it.
 
 While the host is asked, Enter and what the human types after it wait. If it takes the line, the composer is
-cleared; if it refuses, Enter goes to the agent as it was typed. A host that does not answer in time, or dies,
-is not waited for: the composer is cleared, and whichever host comes is given the line, under the same id.
+cleared; if it cannot be sent, the line stays there; if nobody takes lines, Enter goes to the agent as it was
+typed. A host that does not answer in time, or dies, is not waited for: the composer is cleared, and whichever
+host comes is given the line, under the same id.
 """
 
 from __future__ import annotations
@@ -25,7 +26,8 @@ PATIENCE = 0.5  # seconds
 
 
 class Outbox:
-    """`clear` gives the steps that empty a composer which holds a line; `submit` passes an Enter on."""
+    """`clear` gives the steps that empty a composer which holds a line; `submit` passes an Enter on; `keep`
+    is told that the line stays."""
 
     def __init__(
         self,
@@ -34,6 +36,7 @@ class Outbox:
         injector: Injector,
         clear: Callable[[str], Steps],
         submit: Callable[[bytes], None],
+        keep: Callable[[], None],
         log: Callable[[str], None],
     ) -> None:
         self._reactor = reactor
@@ -41,6 +44,7 @@ class Outbox:
         self._injector = injector
         self._clear = clear
         self._submit = submit
+        self._keep = keep
         self._log = log
         self._kept: dict[str, bytes] = {}  # the frames by their ids
         self._asked: tuple[str, Command] | None = None  # the one that the keys wait for
@@ -62,7 +66,7 @@ class Outbox:
     def taken(self, payload: bytes) -> None:
         """The host has stored a line, or refuses it."""
         told = jsontext.loads(payload.decode())
-        name, refusal = str(told["id"]), told.get("refused")
+        name, refusal = str(told["id"]), told.get("refused") or told.get("kept")
         if self._kept.pop(name, None) is None:
             return
         if self._asked is None or self._asked[0] != name:
@@ -72,9 +76,12 @@ class Outbox:
         command, self._asked = self._asked[1], None
         if refusal is None:
             self._injector.run(self._clear(command.line))
+            return
+        if "kept" in told:
+            self._keep()
         else:
             self._submit(command.enter)
-            self._injector.release()
+        self._injector.release()
 
     def host_came(self) -> None:
         """One that takes lines: give it what was kept."""

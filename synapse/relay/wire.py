@@ -24,6 +24,9 @@ KEYS = 8  # a human has typed: what it amounts to, how often a human has, and th
 INJECTED = 9  # JSON: the id of an injection and what became of it
 COMMAND = 10  # JSON: a line for another agent: id, name, message, wait, priority, timeout, line (outbox.py)
 REFUSED = 11  # JSON: a line that was meant for another agent and cannot be sent: name, reason, line
+OVERLAID = 15  # JSON: the id of a drawing and what became of it
+OVERLAY_KEYS = 16  # a human's keys, while the overlay has the focus
+OVERLAY_FOCUS = 17  # JSON: whether the overlay has it now
 
 # host to relay
 READY = 20  # the server answers
@@ -33,8 +36,12 @@ PONG = 23
 STOP = 24  # end the agent
 INJECT = 25  # JSON: what to type between the keys of a human (injector.py)
 NAMES = 26  # JSON: "names" that can be written to, and what the settings say of input routing
-COMMAND_TAKEN = 27  # JSON: the "id" of a command that is stored, or "refused" and why
+COMMAND_TAKEN = 27  # JSON: the "id" of a command that is stored; "kept": why it is not, the line stays; or
+# "refused": the line goes to the agent
+OVERLAY = 35  # a drawing over the human's terminal (veil.py)
+OVERLAY_STATE = 36  # JSON: "chord": there is something to open; "focus": it may keep the focus
 
+_OVERLAY = struct.Struct("!II")
 _SIZE = struct.Struct("!HH")
 _KEYS = struct.Struct("!BIB")
 _EMPTY, _TOLD = 1, 2  # the composer is empty; what is in it follows
@@ -67,6 +74,19 @@ def unpack_keys(payload: bytes) -> tuple[int, int, bool, str | None]:
     what, count, flags = _KEYS.unpack_from(payload)
     draft = payload[_KEYS.size :].decode() if flags & _TOLD else None
     return what, count, bool(flags & _EMPTY), draft
+
+
+def pack_overlay(header: dict[str, int], draw: bytes = b"", erase: bytes = b"") -> bytes:
+    """`header`: "id"; "at", "cols", "rows", what it is made for; "over", what it wholly covers; "sync"."""
+    head = jsontext.dumps(header).encode()
+    return pack(OVERLAY, _OVERLAY.pack(len(head), len(draw)) + head + draw + erase)
+
+
+def unpack_overlay(payload: bytes) -> tuple[dict[str, int], bytes, bytes]:
+    head, draw = _OVERLAY.unpack_from(payload)
+    start = _OVERLAY.size + head
+    header = jsontext.loads(payload[_OVERLAY.size : start].decode())
+    return header, payload[start : start + draw], payload[start + draw :]
 
 
 class Unpacker:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from avt._avt import Color, Pen, Vt
 
 from synapse.modes import ModeTracker
+from synapse.terminal.screen import Cursor, Row
 
 _OSC = re.compile(r"\x1b\](\d+);([^\x07\x1b]*)(?:\x07|\x1b\\)")
 _UNFINISHED = re.compile(r"\x1b(?:\](?:\d+(?:;[^\x07\x1b]*\x1b?)?)?)?$")
@@ -107,6 +108,15 @@ class AvtScreen:
                 last = pen
             rows.append(row.rstrip() + "\x1b[0m")
         return "\r\n".join(rows)
+
+    def rows(self, first: int, end: int, left: int = 0, right: int | None = None) -> list[Row]:
+        raise NotImplementedError("avt does not say enough of its cells")
+
+    def drawing_cursor(self) -> Cursor | None:
+        return None  # it does not tell pen and pending wrap: nothing could be taken back
+
+    def has_scrolled(self) -> int:
+        return 0
 
     def snapshot(self) -> bytes:
         # avt writes CSI as one C1 character, which not every terminal takes in UTF-8.

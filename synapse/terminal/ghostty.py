@@ -1,5 +1,6 @@
 """The screen model on libghostty-vt."""
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -7,9 +8,13 @@ from pyghostty import Terminal
 from pyghostty._ffi import check, ffi, lib
 from pyghostty.core import init_sized, read_buf
 
-from synapse.terminal.screen import SCROLLBACK_BYTES
+from synapse.terminal.ghostty_cells import palette, read_rows
+from synapse.terminal.screen import SCROLLBACK_BYTES, Cursor, Row
 
 _FOREGROUND, _BACKGROUND = (0xD0, 0xD0, 0xD0), (0x10, 0x10, 0x10)  # what OSC 10 and 11 are answered
+_REGION = re.compile(r"\x1b\[(\d+);(\d+)r")
+_SIXTEEN = re.compile(r"\x1b\[([34])8;5;(\d|1[0-5])m")
+_PROTECTED = '\x1b[1"q'
 
 
 class GhosttyScreen:
@@ -89,6 +94,42 @@ class GhosttyScreen:
     def ansi(self) -> str:
         return self._format(self._rows("active"), extras=False)
 
+    def rows(self, first: int, end: int, left: int = 0, right: int | None = None) -> list[Row]:
+        return read_rows(self._terminal, first, end, left, self.size[0] if right is None else right)
+
+    def drawing_cursor(self) -> Cursor | None:
+        terminal = self._terminal
+        if not terminal.get("vt_ground", "bool") or terminal.mode(
+            69
+        ):  # in a sequence; left and right margins
+            return None
+        last = self._rows("active")
+        last.start = last.end
+        content, whole = self._format(last, extras=False), self._format(last, extras=False, cursor=True)
+        state = whole.removeprefix(content)
+        if _PROTECTED in state or not whole.startswith(content):
+            return None
+        x, y = self.cursor
+        region = _REGION.search(state)
+        top, bottom = (int(edge) - 1 for edge in region.groups()) if region else (0, self.size[1] - 1)
+        origin = bool(terminal.mode(6))
+        if origin and not top <= y <= bottom:
+            return None
+        return Cursor(
+            *(x, y),
+            wraps=bool(terminal.get("cursor_pending_wrap", "bool")),
+            visible=self.cursor_visible,
+            pen=_SIXTEEN.sub(_by_own_code, _REGION.sub("", state)).replace("\x1b(B", ""),  # B is the default
+            origin=top if origin else None,
+            bottom=bottom,
+            autowrap=bool(terminal.mode(7)),
+            insert=bool(terminal.mode(4, ansi=True)),
+            synchronised=bool(terminal.mode(2026)),
+        )
+
+    def has_scrolled(self) -> int:
+        return int(self._terminal.get("scrollback_rows", "size_t"))
+
     def snapshot(self) -> bytes:
         rows = self.size[1]
         history = self._terminal.get("scrollback_rows", "size_t")
@@ -108,8 +149,9 @@ class GhosttyScreen:
         selection.end = self._terminal.ref(cols - 1, rows - 1, part)[0]
         return selection
 
-    def _format(self, selection: Any, extras: bool) -> str:
-        """`selection` as VT text, with modes, cursor, keyboard and pen when `extras`."""
+    def _format(self, selection: Any, extras: bool, cursor: bool = False) -> str:
+        """`selection` as VT text, with modes, cursor, keyboard and pen when `extras`; `cursor`: what it
+        writes with."""
         options = init_sized("GhosttyFormatterTerminalOptions")
         options.emit = lib.GHOSTTY_FORMATTER_FORMAT_VT
         options.trim = options.unwrap = True  # soft-wrapped rows stay one line for who redraws them
@@ -120,6 +162,10 @@ class GhosttyScreen:
             screen = extra.screen
             screen.cursor = screen.style = screen.protection = screen.kitty_keyboard = True
             screen.charsets = True
+        if cursor:
+            screen = options.extra.screen
+            screen.style = screen.protection = screen.charsets = screen.hyperlink = True
+            options.extra.scrolling_region = True
         formatter = ffi.new("GhosttyFormatter*")
         check(
             lib.ghostty_formatter_terminal_new(ffi.NULL, formatter, self._terminal._t[0], options[0]),
@@ -129,3 +175,7 @@ class GhosttyScreen:
             return str(read_buf(lambda b, n, out: lib.ghostty_formatter_format_buf(formatter[0], b, n, out)))
         finally:
             lib.ghostty_formatter_free(formatter[0])
+
+
+def _by_own_code(match: re.Match[str]) -> str:
+    return f"\x1b[{palette(int(match[1]) * 10, int(match[2]))}m"

@@ -2,9 +2,39 @@
 
 import os
 from collections.abc import Callable
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 SCROLLBACK_BYTES = 10 * 1024 * 1024  # about 9,000 rows
+
+
+class Cell(NamedTuple):
+    """One cell: what is in it ("" if nothing was ever written), its width (0 behind a wide one), its look."""
+
+    text: str
+    width: int = 1
+    sgr: str = "0"  # parameters that make this look out of any other
+    link: str = ""
+
+
+class Row(NamedTuple):
+    cells: list[Cell]
+    wrapped: bool = False  # goes on in the row below
+    peculiar: bool = False  # some cell of it cannot be written again as it is
+
+
+class Cursor(NamedTuple):
+    """Where the next byte of the program acts, and what it acts with."""
+
+    x: int
+    y: int
+    wraps: bool  # the next character goes to the row below
+    visible: bool
+    pen: str  # bytes that bring colours, link and character sets to this state from the default
+    origin: int | None  # the row that positions count from in origin mode
+    bottom: int  # the row that scrolls when the cursor leaves it
+    autowrap: bool
+    insert: bool
+    synchronised: bool
 
 
 class Screen(Protocol):
@@ -44,6 +74,18 @@ class Screen(Protocol):
 
     def ansi(self) -> str:
         """The visible screen with its colours."""
+        ...
+
+    def rows(self, first: int, end: int, left: int = 0, right: int | None = None) -> list[Row]:
+        """The visible rows from `first` to before `end`, cell by cell, each from `left` to before `right`."""
+        ...
+
+    def drawing_cursor(self) -> Cursor | None:
+        """The cursor, if something may be drawn now and taken back: not inside a sequence, for one."""
+        ...
+
+    def has_scrolled(self) -> int:
+        """How many rows have left the screen at its top and are still kept."""
         ...
 
     def snapshot(self) -> bytes:

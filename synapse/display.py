@@ -1,0 +1,239 @@
+"""The inbox on the human's terminal: draws it when the agent's output pauses, again after every output."""
+
+from __future__ import annotations
+
+import base64
+import json
+import time
+from collections.abc import Callable
+from typing import NamedTuple, Protocol
+
+from synapse.inbox import Action, Close, Copy, Inbox
+from synapse.relay import wire
+from synapse.terminal.overlay import Box, paint, repaint
+from synapse.terminal.screen import Screen
+
+QUIET = 0.006  # seconds without output before anything is drawn
+AT_LEAST = 0.05  # seconds between two drawings
+AT_MOST = 0.25  # seconds that steady output keeps a drawing waiting
+CALM = 0.4  # seconds after a resize before anything is drawn: while a window is dragged, nothing is
+AGAIN = 0.1  # seconds until a refused one is tried again
+SHOWN, STALE, BUSY = "shown", "stale", "busy"  # what the relay says became of a drawing
+_CLEARS = (b"\x1b[2J", b"\x1bc")
+
+
+class Timer(Protocol):
+    def cancel(self) -> None: ...
+
+
+class _Drawing(NamedTuple):
+    number: int
+    boxes: list[Box]
+    once: bytes
+    erase: bytes
+
+
+class Display:
+    """`send` takes a frame for the relay, `act` what the human wants done; `later` is the loop's call_later.
+
+    A `young` model began in the middle of the output: nothing is drawn before all that is visible was written
+    under its eyes, for what it has not seen it could not put back.
+    """
+
+    def __init__(
+        self,
+        inbox: Inbox,
+        screen: Screen,
+        written: Callable[[], int],
+        send: Callable[[bytes], None],
+        later: Callable[[float, Callable[[], None]], Timer],
+        act: Callable[[Action], None],
+        clock: Callable[[], float] = time.monotonic,
+        young: bool = False,
+    ) -> None:
+        self._inbox = inbox
+        self._screen = screen
+        self._written = written
+        self._send = send
+        self._later = later
+        self._act = act
+        self._clock = clock
+        self._known = {False: not young, True: not young}  # by whether it is the alternate screen
+        self._alternate = screen.alternate_screen
+        self._present = True
+        self._number = 0
+        self._asked: _Drawing | None = None  # what the relay has not answered yet
+        self._on_screen: _Drawing | None = None
+        self._missed = False  # something has changed since it was asked
+        self._stained = False  # a resize has spread a drawing over the terminal
+        self._spilt = False  # and some of it may come back from the scrollback at another one
+        self._calm_at = -1e9
+        self._once = b""  # goes out with the next drawing, such as a copy to the clipboard
+        self._chord = False
+        self._timer: Timer | None = None
+        self._due = 0.0
+        self._last = -1e9
+        self._waiting_since: float | None = None
+
+    # --- told by the relay and the host -------------------------------------------------------------------
+
+    def frame(self, kind: int, payload: bytes) -> None:
+        """One of the relay's frames about the overlay."""
+        if kind == wire.OVERLAID:
+            told = json.loads(payload)
+            self.overlaid(told["id"], told["outcome"])
+        elif kind == wire.OVERLAY_FOCUS:
+            self.focus(json.loads(payload))
+        elif kind == wire.OVERLAY_KEYS:
+            self.keys(payload)
+
+    def changed(self) -> None:
+        """Something in the inbox has."""
+        if self._chord == self._inbox.is_empty:
+            self._chord = not self._inbox.is_empty
+            self._tell_state()
+        self._draw_in(0.0)
+
+    def output(self, data: bytes) -> None:
+        """The agent has written; the relay has taken away what was drawn."""
+        self._on_screen = None
+        self._learn(data)
+        if self._chord or self._stained:
+            self._draw_in(QUIET)
+
+    def resized(self) -> None:
+        self._calm_at = self._clock() + CALM
+        self._spilt = self._spilt or (self._on_screen is not None and not self._screen.alternate_screen)
+        self._stained = self._stained or self._spilt or self._on_screen is not None
+        self._on_screen = None
+        if self._chord or self._stained:
+            self._draw_in(AT_LEAST)
+
+    def console_changed(self, present: bool) -> None:
+        """Another terminal, as the agent left it, or none."""
+        self._present, self._on_screen, self._stained, self._spilt = present, None, False, False
+        self._inbox.focus(False)
+        self._tell_state()
+        self.changed()
+
+    def overlaid(self, number: int, outcome: str) -> None:
+        asked = self._asked
+        if asked is None or asked.number != number:
+            return
+        self._asked = None
+        if outcome == SHOWN:
+            self._on_screen = asked
+            self._stained = self._stained and bool(asked.boxes)
+            if asked.once == self._once:
+                self._once = b""
+        if outcome in (STALE, BUSY):
+            self._draw_in(QUIET if outcome == STALE else AGAIN)
+        elif self._missed:
+            self._draw_in(0.0)
+        self._missed = False
+
+    def focus(self, on: bool) -> None:
+        self._inbox.focus(on)
+        self.changed()
+
+    def keys(self, data: bytes) -> None:
+        for action in self._inbox.keys(data):
+            if isinstance(action, Copy):
+                self._once = b"\x1b]52;c;" + base64.b64encode(action.text.encode()) + b"\x07"
+            elif isinstance(action, Close):
+                self._tell_state()
+            else:
+                self._act(action)
+        self.changed()
+
+    @property
+    def left_behind(self) -> bytes:
+        """What takes away a drawing whose relay was killed."""
+        return self._on_screen.erase if self._on_screen is not None else b""
+
+    # --- drawing ------------------------------------------------------------------------------------------
+
+    def _tell_state(self) -> None:
+        state = {"chord": self._chord, "focus": self._inbox.focused}
+        self._send(wire.pack_json(wire.OVERLAY_STATE, state))
+
+    def _learn(self, data: bytes) -> None:
+        if all(self._known.values()):
+            return
+        alternate = self._screen.alternate_screen
+        entered = alternate and not self._alternate
+        cleared = any(mark in data for mark in _CLEARS) or self._screen.has_scrolled() >= self._screen.size[1]
+        self._alternate = alternate
+        self._known[alternate] = self._known[alternate] or entered or cleared
+
+    def _draw_in(self, seconds: float) -> None:
+        """One drawing serves any number of causes; output that goes on puts it off, but not for ever."""
+        now = self._clock()
+        if self._waiting_since is None:
+            self._waiting_since = now
+        due = min(max(now + seconds, self._last + AT_LEAST), max(self._waiting_since + AT_MOST, now))
+        if self._timer is None or self._due > due or seconds:
+            self._draw_at(due)
+
+    def _draw_at(self, due: float) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        self._due = due
+        self._timer = self._later(max(due - self._clock(), 0.0), self._draw)
+
+    def _draw(self) -> None:
+        self._timer, self._waiting_since = None, None
+        if not self._present:
+            return
+        if self._asked is not None:
+            self._missed = True
+            return
+        self._last = self._clock()
+        if self._stained:
+            self._mend()
+            return
+        if self._last < self._calm_at:
+            self._draw_at(self._calm_at)
+            return
+        boxes = self._inbox.picture(self._screen.size, self._screen.cursor[1])
+        wait = self._inbox.next_change()
+        if wait is not None:
+            self._draw_at(self._last + wait)
+        if self._on_screen is not None and self._on_screen.boxes == boxes and not self._once:
+            return
+        if boxes or self._once:
+            self._paint(boxes)
+        elif self._on_screen is not None:
+            self._on_screen = None
+            self._send(wire.pack_overlay({"id": 0, "sync": not self._screen.mode(2026)}))
+
+    def _paint(self, boxes: list[Box]) -> None:
+        if not self._known[self._screen.alternate_screen]:
+            return
+        painting = paint(self._screen, boxes)
+        if painting is None:
+            self._draw_in(AGAIN)
+            return
+        shown = self._on_screen
+        over = shown.number if shown is not None and _shape(shown.boxes) == _shape(boxes) else 0
+        self._put(boxes, self._once + painting.draw, painting.erase, painting.synchronise, over)
+
+    def _mend(self) -> None:
+        """The whole screen anew, then what is to be over it."""
+        data = repaint(self._screen)
+        if data is None:
+            self._draw_in(AGAIN)
+            return
+        self._missed = True
+        self._put([], data, b"", not self._screen.mode(2026), 0)
+
+    def _put(self, boxes: list[Box], draw: bytes, erase: bytes, sync: bool, over: int) -> None:
+        self._number += 1
+        cols, rows = self._screen.size
+        self._asked = _Drawing(self._number, boxes, self._once if boxes or not self._stained else b"", erase)
+        header = {"id": self._number, "at": self._written(), "cols": cols, "rows": rows}
+        self._send(wire.pack_overlay({**header, "over": over, "sync": sync}, draw, erase))
+
+
+def _shape(boxes: list[Box]) -> list[tuple[int, int, int, int]]:
+    return [(box.x, box.y, box.width, len(box.lines)) for box in boxes]

@@ -1,0 +1,360 @@
+"""What was sent from this terminal and what came in: the toasts, the panel to read in, and its keys.
+
+Pure: told what happens and which keys are pressed, asked what to draw; what is to be done comes back as
+actions.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from synapse import cells
+from synapse.overlay_keys import KeyReader
+from synapse.terminal import markdown, panel
+from synapse.terminal.markdown import Lines
+from synapse.terminal.overlay import Box
+
+SENDING, DELIVERED, WORKING, ASKS, REPLIED, FAILED = STATES = (
+    *("sending", "delivered", "working", "asks", "replied", "failed"),
+)
+UNDER_WAY = frozenset({SENDING, DELIVERED, WORKING})
+SECONDS = {SENDING: 30.0, DELIVERED: 30.0, WORKING: 30.0, ASKS: 60.0, REPLIED: 15.0, FAILED: 20.0}
+AFTER = 4.0  # seconds that a toast stays when nothing more will come
+KEPT = 100  # entries
+TOASTS = 3  # at the same time
+COPY_LIMIT = 74_000  # bytes: more than terminals take by OSC 52
+_OPEN_ARROW = {REPLIED: "←", ASKS: "?", FAILED: "✗"}
+
+
+class Copy(NamedTuple):
+    text: str
+
+
+class HandOver(NamedTuple):
+    """Give this reply to the agent of this terminal."""
+
+    entry: str
+    text: str
+
+
+class Answer(NamedTuple):
+    """Answer the question that an entry asks."""
+
+    entry: str
+    text: str
+
+
+class Close(NamedTuple):
+    """Give the keys back."""
+
+
+Action = Copy | HandOver | Answer | Close
+
+
+class Entry:
+    """One message: where it went, how far it is, what came back."""
+
+    def __init__(self, name: str, target: str, text: str, now: float) -> None:
+        self.name = name
+        self.target = target
+        self.text = text
+        self.state = SENDING
+        self.detail = ""
+        self.prompt = ""
+        self.reply = ""
+        self.began = now
+        self.changed = now
+        self.ended: float | None = None
+        self.seen = False  # it was read: no toast any more
+        self.scroll = 0
+
+
+class Inbox:
+    """`silent`: no toasts; the panel opens all the same."""
+
+    def __init__(
+        self, clock: Callable[[], float] = time.monotonic, chord: str = "C-] o", silent: bool = False
+    ) -> None:
+        self._clock = clock
+        self._silent = silent
+        self._chord = chord
+        self._entries: dict[str, Entry] = {}
+        self._selected = ""
+        self._answering: str | None = None  # what has been typed of an answer
+        self._note = ""  # what the last key did
+        self._keys = KeyReader()
+        self._rendered: tuple[tuple[object, ...], Lines] = ((), [])
+        self._page = 10
+        self._end = 0
+        self.focused = False
+
+    # --- what happens -------------------------------------------------------------------------------------
+
+    def sending(self, name: str, target: str, text: str) -> None:
+        self._entries[name] = Entry(name, markdown.clean(target), text, self._clock())
+        while len(self._entries) > KEPT:
+            done = (n for n, e in self._entries.items() if e.state not in (*UNDER_WAY, ASKS))
+            del self._entries[next(done, next(iter(self._entries)))]
+
+    def progress(self, name: str, state: str, detail: str = "") -> None:
+        """`delivered`, `working` and the like; `detail` is shown behind it."""
+        self._change(name, state, detail)
+
+    def asks(self, name: str, prompt: str) -> None:
+        if entry := self._change(name, ASKS):
+            entry.prompt = prompt
+
+    def reply(self, name: str, text: str) -> None:
+        if entry := self._change(name, REPLIED):
+            entry.reply, entry.ended = text, self._clock()
+
+    def failed(self, name: str, why: str) -> None:
+        if entry := self._change(name, FAILED, why):
+            entry.ended = self._clock()
+
+    def delivered(self, name: str) -> None:
+        """It is with the other agent, and no reply is waited for."""
+        if entry := self._change(name, DELIVERED):
+            entry.ended = self._clock()
+
+    def note(self, name: str, text: str) -> None:
+        """What became of the last key, in the panel of this entry."""
+        if name == self._selected:
+            self._note = text
+
+    def came_in(self, name: str, sender: str, text: str) -> None:
+        """Something that was not asked for: a notice of another agent's."""
+        self.sending(name, sender, "")
+        self.reply(name, text)
+
+    def _change(self, name: str, state: str, detail: str = "") -> Entry | None:
+        entry = self._entries.get(name)
+        if entry is None:
+            return None
+        if entry.state != state:
+            entry.changed, entry.seen = self._clock(), False
+        entry.state, entry.detail = state, detail
+        if name == self._selected and state != ASKS:
+            self._answering = None
+        return entry
+
+    # --- what there is ------------------------------------------------------------------------------------
+
+    @property
+    def entries(self) -> Sequence[Entry]:
+        return list(self._entries.values())
+
+    @property
+    def is_empty(self) -> bool:
+        return not self._entries
+
+    def focus(self, on: bool) -> None:
+        """The chord was pressed: the panel opens at what is new, or closes."""
+        self.focused = on
+        self._answering, self._note = None, ""
+        if on:
+            self._selected = self._newest()
+
+    def _newest(self) -> str:
+        """The question that waits, else what came in last, else what was sent last."""
+        rank = {ASKS: 2, REPLIED: 1, FAILED: 1}
+        entries = self.entries
+        best = max(entries, key=lambda e: (0 if e.seen else rank.get(e.state, 0), e.changed), default=None)
+        return best.name if best else ""
+
+    def next_change(self) -> float | None:
+        """Seconds until the picture changes by itself."""
+        now = self._clock()
+        fresh = [entry for entry in self.entries if self._is_fresh(entry, now)]
+        ticking = fresh if not self.focused else self.entries
+        waits = [1.0 - (now - e.changed) % 1.0 for e in ticking if e.state in UNDER_WAY and e.ended is None]
+        waits += [_stale_at(entry) - now for entry in fresh]
+        return max(min(waits), 0.02) if waits else None
+
+    def _is_fresh(self, entry: Entry, now: float) -> bool:
+        return not entry.seen and now < _stale_at(entry)
+
+    # --- the picture --------------------------------------------------------------------------------------
+
+    def picture(self, size: tuple[int, int], cursor_row: int) -> list[Box]:
+        """What to draw over a terminal of this size."""
+        if self.focused:
+            box = self._panel(size)
+            return [box] if box else []
+        return [] if self._silent else panel.toasts(size, self._toasts(), cursor_row)
+
+    def _toasts(self) -> list[tuple[str, str]]:
+        now = self._clock()
+        shown = [entry for entry in self.entries if self._is_fresh(entry, now)]
+        shown.sort(key=lambda e: e.changed)
+        return [self._toast(entry, now) for entry in shown[-TOASTS:]]
+
+    def _toast(self, entry: Entry, now: float) -> tuple[str, str]:
+        head = f"{_OPEN_ARROW.get(entry.state, '→')} {entry.target}: "
+        if entry.state in UNDER_WAY:
+            return head + self._progress(entry, now), ""
+        if entry.state == FAILED:
+            return head + "failed", _first_line(entry.detail)
+        said = _first_line(entry.prompt if entry.state == ASKS else entry.reply)
+        return f"{head}{entry.state}   ({self._chord})", said
+
+    def _progress(self, entry: Entry, now: float) -> str:
+        if entry.state == WORKING:
+            text = f"working {int(now - entry.changed)} s"
+        else:
+            text = entry.state
+        return f"{text} · {_first_line(entry.detail)}" if entry.detail else text
+
+    def _panel(self, size: tuple[int, int]) -> Box | None:
+        entry = self._entries.get(self._selected)
+        below = self._below(entry, size)
+        view = panel.view_of(size, len(below))
+        if view is None:
+            return None
+        if entry is None:
+            return panel.panel(size, "nothing has come in yet", [], 0, [], [("q", "close")])
+        if entry.state not in UNDER_WAY:
+            entry.seen = True
+        body = self._body(entry, view.columns)
+        self._page, self._end = view.rows, max(len(body) - view.rows, 0)
+        entry.scroll = min(max(entry.scroll, 0), self._end)
+        return panel.panel(size, self._title(entry), body, entry.scroll, below, self._hints(entry))
+
+    def _title(self, entry: Entry) -> str:
+        names = list(self._entries)
+        count = f"{names.index(entry.name) + 1}/{len(names)}  " if len(names) > 1 else ""
+        now = self._clock()
+        took = f" after {int(entry.ended - entry.began)} s" if entry.ended is not None else ""
+        state = self._progress(entry, now) if entry.state in UNDER_WAY else entry.state + took
+        return f"{count}{entry.target} · {state}"
+
+    def _body(self, entry: Entry, columns: int) -> Lines:
+        key = (entry.name, entry.state, entry.detail, columns, len(entry.reply), entry.prompt)
+        if self._rendered[0] != key:
+            self._rendered = (key, self._lines(entry, columns))
+        return self._rendered[1]
+
+    def _lines(self, entry: Entry, columns: int) -> Lines:
+        lines: Lines = []
+        if entry.text:
+            sent = markdown.clean(entry.text[:2000])
+            lines = [
+                *markdown.wrapped([(sent, markdown.DIM)], columns, [("› ", markdown.DIM)], [("  ", "0")])
+            ]
+            lines = [*lines[:6], *([[("  …", markdown.DIM)]] if len(lines) > 6 else []), []]
+        if entry.state == REPLIED:
+            return lines + markdown.render(entry.reply, columns)
+        if entry.state == ASKS:
+            return lines + markdown.render(entry.prompt, columns)
+        if entry.state == FAILED:
+            return lines + markdown.wrapped([(markdown.clean(entry.detail), markdown.STRONG)], columns)
+        return [*lines, [("No answer yet.", markdown.DIM)]]
+
+    def _below(self, entry: Entry | None, size: tuple[int, int]) -> Lines:
+        if self._answering is not None and entry is not None:
+            view = panel.view_of(size)
+            room = (view.columns if view else 20) - 12
+            typed = markdown.clean(self._answering)
+            while len(typed) > 1 and cells.width(typed) > room:
+                typed = typed[1:]
+            return [[("answer › ", markdown.HEADING), (typed, markdown.STRONG), (" ", "0;7")]]
+        return [[(self._note, markdown.HEADING)]] if self._note else []
+
+    def _hints(self, entry: Entry) -> list[tuple[str, str]]:
+        if self._answering is not None:
+            return [("Enter", "send"), ("Esc", "back")]
+        hints = [("q", "close"), ("j k", "scroll")]
+        if entry.state == ASKS:
+            hints.insert(0, ("a", "answer"))
+        if entry.state == REPLIED:
+            hints += [("c", "copy"), ("i", "give to the agent here")]
+        return [*hints, ("n p", "next, previous")] if len(self._entries) > 1 else hints
+
+    # --- keys ---------------------------------------------------------------------------------------------
+
+    def keys(self, data: bytes) -> list[Action]:
+        """What a human pressed while the panel has the focus, and what it asks for."""
+        actions: list[Action] = []
+        for key in self._keys.feed(data):
+            if not self.focused:
+                break
+            self._note = ""
+            if self._answering is not None:
+                actions += self._type(key)
+            else:
+                actions += self._press(key)
+        return actions
+
+    def _press(self, key: str) -> list[Action]:
+        entry = self._entries.get(self._selected)
+        if key in ("Escape", "q", "C-c", "C-d"):
+            self.focus(False)
+            return [Close()]
+        if entry is None:
+            return []
+        steps = {"j": 1, "Down": 1, "Enter": 1, "WheelDown": 3, "k": -1, "Up": -1, "WheelUp": -3}
+        pages = {"PageDown": 1, " ": 1, "C-f": 1, "PageUp": -1, "b": -1, "C-b": -1}
+        if key in steps:
+            entry.scroll += steps[key]
+        elif key in pages:
+            entry.scroll += pages[key] * max(self._page - 1, 1)
+        elif key in ("Home", "g"):
+            entry.scroll = 0
+        elif key in ("End", "G"):
+            entry.scroll = self._end
+        elif key in ("Tab", "n", "Right"):
+            self._step(1)
+        elif key in ("S-Tab", "p", "Left"):
+            self._step(-1)
+        elif key == "a" and entry.state == ASKS:
+            self._answering = ""
+        elif key == "c" and entry.reply:
+            return self._copy(entry)
+        elif key == "i" and entry.reply:
+            self.focus(False)
+            return [HandOver(entry.name, entry.reply), Close()]
+        entry.scroll = min(max(entry.scroll, 0), self._end)
+        return []
+
+    def _copy(self, entry: Entry) -> list[Action]:
+        data = entry.reply.encode()
+        self._note = "copied" if len(data) <= COPY_LIMIT else f"copied the first {COPY_LIMIT // 1000} KB"
+        return [Copy(data[:COPY_LIMIT].decode("utf-8", "ignore"))]
+
+    def _step(self, step: int) -> None:
+        names = list(self._entries)
+        self._selected = names[(names.index(self._selected) + step) % len(names)]
+
+    def _type(self, key: str) -> list[Action]:
+        assert self._answering is not None
+        if key in ("Escape", "C-c"):
+            self._answering = None
+        elif key == "Enter":
+            text, self._answering = self._answering, None
+            if text:
+                self._note = "answer sent"
+                return [Answer(self._selected, text)]
+        elif key == "Backspace":
+            self._answering = self._answering[:-1]
+        elif key in ("C-u", "C-w"):
+            words = self._answering.rstrip().rpartition(" ")
+            self._answering = "" if key == "C-u" else words[0] + words[1]
+        elif key.startswith("paste:"):
+            self._answering += " ".join(markdown.clean(key[6:]).split("\n"))
+        elif len(key) == 1 and key.isprintable():
+            self._answering += key
+        return []
+
+
+def _stale_at(entry: Entry) -> float:
+    """When its toast goes."""
+    if entry.state in UNDER_WAY and entry.ended is not None:
+        return entry.ended + AFTER
+    return entry.changed + SECONDS[entry.state]
+
+
+def _first_line(text: str) -> str:
+    lines = (line.strip(" #*`>-") for line in markdown.clean(text[:2000]).split("\n"))
+    return next((line for line in lines if line), "")

@@ -1,0 +1,316 @@
+"""What a human types for other agents at this one's prompt: stored, sent, followed, and shown in the inbox.
+
+A line that is taken is stored first. From then on it is sent once, whatever becomes of this process: the next
+host goes on with it, and the reply is there.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable, Coroutine, Mapping
+from typing import Any
+
+from synapse import inbox as boxes
+from synapse.a2a_client import AsyncA2AClient, StillWorking
+from synapse.a2a_task import A2ATask, Json
+from synapse.address_book import ALL, AddressBook
+from synapse.config import InputRouting
+from synapse.controller import TerminalController
+from synapse.errands import Errand, Errands
+from synapse.errors import SynapseError, TargetError
+from synapse.inbox import Action, Answer, HandOver, Inbox
+from synapse.registry import Entry
+from synapse.task import TaskError, text_message
+from synapse.task_shelf import last_known
+from synapse.tasks import TaskEngine
+
+logger = logging.getLogger(__name__)
+
+NAMES_EVERY = 0.5  # seconds between two looks at who else is here
+FOREVER = 604_800.0  # seconds: nobody waits in front of it
+SHOWN_LIMIT = 100_000  # characters of a reply in the inbox; all of it is with its task
+HANDED_OVER = 3  # the priority of a reply that the human gives to this agent
+
+
+class Messenger:
+    """`changed` is called when the inbox has."""
+
+    def __init__(
+        self,
+        controller: TerminalController,
+        client: AsyncA2AClient,
+        book: AddressBook,
+        errands: Errands,
+        engine: TaskEngine,
+        inbox: Inbox,
+        changed: Callable[[], None],
+    ) -> None:
+        self._controller = controller
+        self._client = client
+        self._book = book
+        self._errands = errands
+        self._engine = engine
+        self._inbox = inbox
+        self._changed = changed
+        self._under_way: set[asyncio.Task[None]] = set()
+        self._refused = 0
+        self._names: list[str] = []
+        self._routing: InputRouting
+        self._later: Callable[[float, Callable[[], None]], object]
+
+    def open(self, routing: InputRouting, later: Callable[[float, Callable[[], None]], object]) -> None:
+        """Go on with what a host before this one has stored, and take what is typed from now on."""
+        self._take_up()
+        self._routing, self._later = routing, later
+        self._tell_names()
+
+    def _tell_names(self) -> None:
+        """Who can be written to, whenever it has changed."""
+        self._later(NAMES_EVERY, self._tell_names)
+        if self._book.changed() and (names := self._book.names()) != self._names:
+            self._names = names
+            fields = ("enabled", "pattern", "passthrough_on_fail")
+            routing = {field: getattr(self._routing, field) for field in fields}
+            self._controller.take_commands(names, routing, self._command, self._refuse)
+
+    def _take_up(self) -> None:
+        for errand in self._errands.load():
+            self._show(errand)
+            if not errand.ended:
+                self._begin(self._carry(errand, again=True))
+
+    # --- from the human -----------------------------------------------------------------------------------
+
+    def _command(self, command: Mapping[str, Any], answer: Callable[[str | None], None]) -> None:
+        """A line of his: `answer(None)` once it is stored; with a reason, it stays where it is."""
+        name = str(command["id"])
+        if self._errands.get(name) is not None or self._errands.get(f"{name}.0") is not None:
+            answer(None)  # a relay that has had no answer asks again
+            return
+        try:
+            errands = self._addressed(name, command)
+            for errand in errands:
+                self._errands.save(errand)
+        except (SynapseError, OSError) as error:
+            answer(str(error))
+            self._refuse({"name": command["name"], "line": command["line"], "reason": str(error)})
+            return
+        answer(None)
+        for errand in errands:
+            self._show(errand)
+            self._begin(self._carry(errand))
+
+    def _addressed(self, name: str, command: Mapping[str, Any]) -> list[Errand]:
+        """The command as messages to agents that there are."""
+        base: Json = {
+            "target": str(command["name"]),
+            "message": str(command["message"]),
+            "wait": bool(command["wait"]),
+            "priority": int(command["priority"] or 1),
+            "timeout": command["timeout"],
+            "sent_at": time.time(),
+        }
+        if base["target"].casefold() == ALL:
+            found = self._book.everybody()
+            return [
+                Errand(**base | {"id": f"{name}.{n}", "target": str(e["name"]), "agent": str(e["agent_id"])})
+                for n, e in enumerate(found)
+            ]
+        errand = Errand(id=name, **base)
+        if not self._book.can_start(errand.target):
+            self._address(errand)
+        return [errand]
+
+    def _address(self, errand: Errand) -> None:
+        found = self._book.find(errand.target)
+        if isinstance(found, str):
+            errand.alias = found
+        else:
+            errand.agent, errand.target = str(found["agent_id"]), str(found["name"])
+
+    def _refuse(self, refusal: Mapping[str, Any]) -> None:
+        """A line that was meant for another agent and stays in the composer: why."""
+        self._refused += 1
+        name = f"refused-{self._refused}"
+        self._inbox.sending(name, str(refusal["name"]), str(refusal["line"]))
+        self._inbox.failed(name, str(refusal["reason"]))
+        self._changed()
+
+    def act(self, action: Action) -> None:
+        """What he wants done with an entry of the inbox."""
+        errand = self._errands.get(action.entry) if isinstance(action, Answer | HandOver) else None
+        if errand is None:
+            return
+        if isinstance(action, Answer):
+            self._begin(self._answer(errand, action.text))
+        elif isinstance(action, HandOver):
+            self._hand_over(errand)
+
+    # --- to the other agent -------------------------------------------------------------------------------
+
+    async def _carry(self, errand: Errand, again: bool = False) -> None:
+        try:
+            if not errand.agent and not errand.alias:
+                self._address(errand)
+                self._errands.save(errand)
+            if errand.alias:
+                task = await self._send_elsewhere(errand, again)
+            else:
+                task = await self._send_here(errand)
+        except StillWorking as late:
+            self._end(errand, failure=str(late))
+        except SynapseError as error:
+            self._end(errand, failure=str(error))
+        else:
+            self._ended(errand, task)
+
+    async def _send_here(self, errand: Errand) -> A2ATask:
+        entry = self._entry(errand)
+        if not errand.task:
+            task = await self._client.send_to_local(
+                entry, errand.message, errand.priority, request_id=f"errand/{errand.id}"
+            )
+            errand.task = task.id
+            self._errands.save(errand)
+            if task.note:
+                self._progress(errand, boxes.SENDING, task.note)
+        delivered = asyncio.Event()
+        following = asyncio.ensure_future(self._follow(entry, errand, delivered))
+        if not errand.wait:
+            arrived = asyncio.ensure_future(delivered.wait())
+            await asyncio.wait({following, arrived}, return_when=asyncio.FIRST_COMPLETED)
+            if not following.done():
+                following.cancel()
+                return A2ATask(errand.task, "completed")
+            arrived.cancel()
+        return await following
+
+    async def _follow(self, entry: Entry, errand: Errand, delivered: asyncio.Event) -> A2ATask:
+        def on_event(kind: str, data: Json) -> None:
+            self._on_event(errand, kind, data)
+            if kind == "delivered":
+                delivered.set()
+
+        patience = errand.timeout or FOREVER
+        try:
+            return await self._client.follow_local(
+                entry, errand.task, patience, on_event, through_questions=True
+            )
+        except TargetError:
+            task = await last_known(errand.task)  # the agent has ended: its file has what became of it
+            if task is None:
+                raise
+            return A2ATask.from_dict(task.to_dict())
+
+    async def _send_elsewhere(self, errand: Errand, again: bool) -> A2ATask:
+        if again:
+            raise SynapseError("this was being sent when Synapse was interrupted: it may have arrived.")
+
+        def on_event(kind: str, data: Json) -> None:
+            self._on_event(errand, kind, data)
+
+        return await self._client.send_message(
+            errand.alias, errand.message, errand.wait, errand.timeout or FOREVER, on_event=on_event
+        )
+
+    def _on_event(self, errand: Errand, kind: str, data: Json) -> None:
+        if kind == "queued" and data.get("note"):
+            self._progress(errand, boxes.SENDING, str(data["note"]))
+        elif kind == "delivered":
+            self._progress(errand, boxes.DELIVERED)
+        elif kind == "working":
+            self._progress(errand, boxes.WORKING, str(data.get("note") or ""))
+        elif kind == "asks":
+            self._inbox.asks(errand.id, question(data.get("prompt") or {}))
+            self._changed()
+
+    def _progress(self, errand: Errand, state: str, detail: str = "") -> None:
+        self._inbox.progress(errand.id, state, detail)
+        self._changed()
+
+    def _entry(self, errand: Errand) -> Entry:
+        for entry in self._book.others():
+            if entry["agent_id"] == errand.agent:
+                return entry
+        raise TargetError(f"{errand.target} has ended: see `synapse logs {errand.target}`.")
+
+    # --- what comes back ----------------------------------------------------------------------------------
+
+    def _ended(self, errand: Errand, task: A2ATask) -> None:
+        if task.status == "completed" or (not errand.wait and not task.ended):
+            self._end(errand, reply=task.text)
+        elif task.asks:  # one elsewhere: nobody here can answer it
+            self._end(errand, failure=f"it asks: {question(task.prompt or {}) or task.text}")
+        else:
+            why = (task.error or {}).get("message") or task.note or "it gave no reason"
+            self._end(errand, reply=task.text, failure=f"{task.status}: {why}")
+
+    def _end(self, errand: Errand, reply: str = "", failure: str = "") -> None:
+        errand.ended, errand.reply, errand.failure = True, reply, failure
+        try:
+            self._errands.save(errand)
+        except OSError as error:
+            logger.warning("what %s said cannot be kept: %s", errand.target, error)
+        self._show_end(errand)
+        self._changed()
+
+    def _show(self, errand: Errand) -> None:
+        self._inbox.sending(errand.id, errand.target, errand.message)
+        if errand.ended:
+            self._show_end(errand)
+        self._changed()
+
+    def _show_end(self, errand: Errand) -> None:
+        if errand.failure:
+            said = f"{errand.failure}\n\n{_shown(errand)}" if errand.reply else errand.failure
+            self._inbox.failed(errand.id, said)
+        elif errand.wait:
+            self._inbox.reply(errand.id, _shown(errand))
+        else:
+            self._inbox.delivered(errand.id)
+
+    async def _answer(self, errand: Errand, text: str) -> None:
+        try:
+            await self._client.answer_local(self._entry(errand), errand.task, text)
+        except SynapseError as error:
+            self._inbox.note(errand.id, str(error))
+            self._changed()
+
+    def _hand_over(self, errand: Errand) -> None:
+        """The reply goes to the agent of this terminal, as a task like any other."""
+        metadata = {"handed_over": errand.id}
+        sender = {"id": errand.agent, "name": errand.target} if errand.agent else {"name": errand.target}
+        try:
+            self._engine.submit(
+                text_message(errand.reply), sender=sender, priority=HANDED_OVER, metadata=metadata
+            )
+        except TaskError as error:
+            self._inbox.note(errand.id, str(error))
+        self._changed()
+
+    def _begin(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.ensure_future(work)
+        self._under_way.add(task)
+        task.add_done_callback(self._finished)
+
+    def _finished(self, task: asyncio.Task[None]) -> None:
+        self._under_way.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            logger.error("a message to another agent failed", exc_info=error)
+
+
+def question(prompt: Mapping[str, Any]) -> str:
+    """What is asked, with the answers that are offered."""
+    text = str(prompt.get("question") or prompt.get("prompt") or "")
+    offered = [f"{number}. {option}" for number, option in enumerate(prompt.get("options") or (), 1)]
+    return "\n".join([text, *offered])
+
+
+def _shown(errand: Errand) -> str:
+    if len(errand.reply) <= SHOWN_LIMIT:
+        return errand.reply
+    more = len(errand.reply) - SHOWN_LIMIT
+    where = f"`synapse task {errand.task[:8]}` shows all of it." if errand.task else ""
+    return f"{errand.reply[:SHOWN_LIMIT]}\n\n… and {more} characters more. {where}"

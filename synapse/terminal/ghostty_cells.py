@@ -1,0 +1,161 @@
+"""The cells of libghostty-vt's screen, one by one."""
+
+from typing import Any
+
+from pyghostty import Terminal
+from pyghostty._ffi import check, ffi, lib
+from pyghostty.core import init_sized
+
+from synapse.terminal.screen import Cell, Row
+
+_ATTRIBUTES = (
+    *(("bold", "1"), ("faint", "2"), ("italic", "3"), ("blink", "5"), ("inverse", "7")),
+    *(("invisible", "8"), ("strikethrough", "9"), ("overline", "53")),
+)
+_WIDTHS = {
+    lib.GHOSTTY_CELL_WIDE_NARROW: 1,
+    lib.GHOSTTY_CELL_WIDE_WIDE: 2,
+    lib.GHOSTTY_CELL_WIDE_SPACER_TAIL: 0,
+    lib.GHOSTTY_CELL_WIDE_SPACER_HEAD: 1,
+}
+_BLANK = Cell("")
+_JOINER, _EMOJI = "\u200d", "\ufe0f"
+
+
+def read_rows(terminal: Terminal, first: int, end: int, left: int, right: int) -> list[Row]:
+    reader = _Reader(terminal.mode(2027))
+    cols, rows = terminal.size
+    right = min(right, cols)
+    return [reader.row(terminal.ref(0, y), left, right) for y in range(max(first, 0), min(end, rows))]
+
+
+class _Reader:
+    """A cell's number says all but its style, grapheme and link: what one number means is read once."""
+
+    def __init__(self, clusters: bool) -> None:
+        self._clusters = clusters  # whether a terminal now joins what belongs together into one cell
+        self._known: dict[tuple[int, int], tuple[Cell, bool, bool, bool]] = {}
+        self._cell = ffi.new("GhosttyCell*")
+        self._row = ffi.new("GhosttyRow*")
+        self._flag = ffi.new("bool*")
+        self._number = ffi.new("uint32_t*")
+        self._style = init_sized("GhosttyStyle")
+
+    def row(self, ref: Any, left: int, right: int) -> Row:
+        check(lib.ghostty_grid_ref_row(ref, self._row), "row")
+        check(lib.ghostty_row_get(self._row[0], lib.GHOSTTY_ROW_DATA_WRAP, self._flag), "row_get")
+        wrapped, peculiar = bool(self._flag[0]), False
+        page, known, number = int(ffi.cast("uintptr_t", ref.node)), self._known, self._cell
+        cells = []
+        read = lib.ghostty_grid_ref_cell
+        for x in range(left, right):
+            ref.x = x
+            read(ref, number)
+            raw = number[0]
+            if raw == 0:
+                cells.append(_BLANK)
+                continue
+            found = known.get((page, raw))
+            if found is None:
+                found = known[page, raw] = self._decode(ref, raw)
+            cell, has_grapheme, has_link, protected = found
+            if has_grapheme:
+                cell = cell._replace(text=self._grapheme(ref))
+            if has_link:
+                cell = cell._replace(link=self._link(ref))
+            peculiar = peculiar or protected or _is_peculiar(cell, self._clusters)
+            cells.append(cell)
+        return Row(cells, wrapped, peculiar)
+
+    def _decode(self, ref: Any, raw: int) -> tuple[Cell, bool, bool, bool]:
+        tag = self._get(raw, lib.GHOSTTY_CELL_DATA_CONTENT_TAG)
+        width = _WIDTHS[self._get(raw, lib.GHOSTTY_CELL_DATA_WIDE)]
+        link, protected = (self._is(raw, what) for what in (_HAS_LINK, _PROTECTED))
+        if tag == lib.GHOSTTY_CELL_CONTENT_BG_COLOR_PALETTE:
+            return Cell("", width, "0;" + palette(40, self._get(raw, _PALETTE))), False, link, protected
+        if tag == lib.GHOSTTY_CELL_CONTENT_BG_COLOR_RGB:
+            colour = ffi.new("GhosttyColorRgb*")
+            check(lib.ghostty_cell_get(raw, lib.GHOSTTY_CELL_DATA_COLOR_RGB, colour), "cell_get")
+            return Cell("", width, f"0;48;2;{colour.r};{colour.g};{colour.b}"), False, link, protected
+        code = self._get(raw, lib.GHOSTTY_CELL_DATA_CODEPOINT)
+        sgr = "0"
+        if self._is(raw, lib.GHOSTTY_CELL_DATA_HAS_STYLING):
+            check(lib.ghostty_grid_ref_style(ref, self._style), "style")
+            sgr = _sgr(self._style)
+        grapheme = tag == lib.GHOSTTY_CELL_CONTENT_CODEPOINT_GRAPHEME
+        return Cell(chr(code) if code else "", width, sgr), grapheme, link, protected
+
+    def _get(self, raw: int, what: int) -> int:
+        self._number[0] = 0  # some of these are written as one or two bytes
+        check(lib.ghostty_cell_get(raw, what, self._number), "cell_get")
+        return int(self._number[0])
+
+    def _is(self, raw: int, what: int) -> bool:
+        check(lib.ghostty_cell_get(raw, what, self._flag), "cell_get")
+        return bool(self._flag[0])
+
+    def _grapheme(self, ref: Any) -> str:
+        size = ffi.new("size_t*")
+        lib.ghostty_grid_ref_graphemes(ref, ffi.NULL, 0, size)
+        codes = ffi.new("uint32_t[]", max(size[0], 1))
+        check(lib.ghostty_grid_ref_graphemes(ref, codes, len(codes), size), "graphemes")
+        return "".join(map(chr, codes[0 : size[0]]))
+
+    def _link(self, ref: Any) -> str:
+        size = ffi.new("size_t*")
+        lib.ghostty_grid_ref_hyperlink_uri(ref, ffi.NULL, 0, size)
+        text = ffi.new("uint8_t[]", max(size[0], 1))
+        check(lib.ghostty_grid_ref_hyperlink_uri(ref, text, len(text), size), "hyperlink")
+        return str(ffi.buffer(text, size[0])[:].decode("utf-8", "replace"))
+
+
+_HAS_LINK = lib.GHOSTTY_CELL_DATA_HAS_HYPERLINK
+_PROTECTED = lib.GHOSTTY_CELL_DATA_PROTECTED
+_PALETTE = lib.GHOSTTY_CELL_DATA_COLOR_PALETTE
+
+
+def _is_peculiar(cell: Cell, clusters: bool) -> bool:
+    """A wide blank; or a cluster that was joined, or not joined, by another rule than that of now."""
+    text = cell.text
+    if cell.width == 2 and text[:1] == " ":
+        return True
+    if text < _JOINER:  # nearly all
+        return len(text) > 1 and _peculiar_cluster(cell, clusters)
+    return _peculiar_cluster(cell, clusters)
+
+
+def _peculiar_cluster(cell: Cell, clusters: bool) -> bool:
+    text = cell.text
+    is_flag = "\U0001f1e6" <= text[:1] <= "\U0001f1ff"
+    if clusters:
+        return text[-1:] == _JOINER or (is_flag and len(text) == 1) or (_EMOJI in text and cell.width == 1)
+    return _JOINER in text[:-1] or (is_flag and len(text) > 1) or (_EMOJI in text and cell.width == 2)
+
+
+def _sgr(style: Any) -> str:
+    codes = ["0", *(code for name, code in _ATTRIBUTES if getattr(style, name))]
+    if style.underline:
+        codes.append("4" if style.underline == 1 else f"4:{style.underline}")
+    codes += _colour(30, style.fg_color) + _colour(40, style.bg_color)
+    line = style.underline_color
+    if line.tag == lib.GHOSTTY_STYLE_COLOR_PALETTE:
+        codes.append(f"58:5:{line.value.palette}")
+    elif line.tag == lib.GHOSTTY_STYLE_COLOR_RGB:
+        codes.append(f"58:2::{line.value.rgb.r}:{line.value.rgb.g}:{line.value.rgb.b}")
+    return ";".join(codes)
+
+
+def _colour(base: int, colour: Any) -> list[str]:
+    if colour.tag == lib.GHOSTTY_STYLE_COLOR_PALETTE:
+        return [palette(base, colour.value.palette)]
+    if colour.tag == lib.GHOSTTY_STYLE_COLOR_RGB:
+        rgb = colour.value.rgb
+        return [f"{base + 8};2;{rgb.r};{rgb.g};{rgb.b}"]
+    return []
+
+
+def palette(base: int, index: int) -> str:
+    """The first sixteen by their own codes: some terminals brighten only those when bold."""
+    if index < 8:
+        return str(base + index)
+    return str(base + 60 + index - 8) if index < 16 else f"{base + 8};5;{index}"

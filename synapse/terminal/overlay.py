@@ -1,0 +1,232 @@
+"""Boxes drawn over a terminal that belongs to somebody else, and taken away without a trace.
+
+The model of the screen says what is covered and with what the program writes, so nothing is remembered in the
+terminal: not its save-cursor slot, which the program may be using. What is drawn and what takes it away are
+both made for one place in the program's output and are good nowhere else.
+
+The first two columns and the last are never covered: with them a terminal keeps what no cell shows, that a
+row goes on in the next one and that a wide character has moved there.
+"""
+
+import re
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from synapse import cells as measure
+from synapse.terminal.screen import Cell, Cursor, Row, Screen
+
+LEFT, RIGHT = 2, 1  # columns that stay free
+SMALLEST = (20, 4)  # columns and rows of a terminal that has room for anything of ours
+_WIDE = (("\u2e80", "\ua4cf"), ("\uac00", "\ud7a3"), ("\uff01", "\uff60"))  # no terminal doubts their width
+
+_NOTHING = Cell("")
+_JOINERS = "\u200d\ufe0f\ufe0e"
+_BACKGROUND = re.compile(r"0;(?:4[0-7]|10[0-7]|48;5;\d+|48;2;\d+;\d+;\d+)")
+
+Span = tuple[str, str]  # text without control characters, and the SGR parameters of its look
+Line = Sequence[Span]
+
+
+class Box(NamedTuple):
+    x: int
+    y: int
+    width: int
+    lines: Sequence[Line]
+
+    def holds(self, x: int, y: int) -> bool:
+        return self.x <= x < self.x + self.width and self.y <= y < self.y + len(self.lines)
+
+
+class Painting(NamedTuple):
+    draw: bytes
+    erase: bytes
+    synchronise: bool  # the two may be wrapped in synchronised output: the program is not in it
+
+
+class Room(NamedTuple):
+    x: int
+    y: int
+    width: int
+    height: int
+
+
+def room(size: tuple[int, int]) -> Room | None:
+    """What may be covered of a terminal of this size."""
+    cols, rows = size
+    if cols < SMALLEST[0] or rows < SMALLEST[1]:
+        return None
+    return Room(LEFT, 0, cols - LEFT - RIGHT, rows)
+
+
+def paint(screen: Screen, boxes: Sequence[Box]) -> Painting | None:
+    """The bytes for these boxes, later ones over earlier ones; None where nothing can be drawn now."""
+    free, cursor = room(screen.size), screen.drawing_cursor()
+    if free is None or cursor is None:
+        return None
+    boxes = [box for box in (_clipped(box, free) for box in boxes) if box.width and box.lines]
+    drawn, erased = [], []
+    for box in boxes:
+        left, right = box.x - 2, box.x + box.width + 1  # a wide character may reach out at each side
+        rows = screen.rows(box.y, box.y + len(box.lines), left, right)
+        if any(row.peculiar for row in rows):
+            return None
+        for y, (row, line) in enumerate(zip(rows, box.lines, strict=True), box.y):
+            before, after = row.cells[2].width == 0, row.cells[-1].width == 0
+            span = row.cells[2 - before : len(row.cells) if after else -1]
+            drawn.append(_move(box.x - before, y) + _line(line, box.x - before, box.width, before, after))
+            erased.append(_cells(span, box.x - before, y, row.wrapped))
+    last = screen.rows(cursor.y, cursor.y + 1, screen.size[0] - 2) if cursor.wraps else []
+    if last and (last[0].peculiar or (not last[0].cells[-1].text and last[0].cells[-1].width)):
+        return None  # the terminal is about to wrap behind a cell with nothing in it
+    hidden = any(box.holds(cursor.x, cursor.y) for box in boxes)
+    before_all = _prologue(cursor)
+    draw = before_all + "".join(drawn) + _epilogue(cursor, [], hidden)
+    erase = before_all + "".join(erased) + _epilogue(cursor, last, not cursor.visible)
+    return Painting(draw.encode(), erase.encode(), not cursor.synchronised)
+
+
+def repaint(screen: Screen) -> bytes | None:
+    """The whole visible screen, for a terminal that may show anything: after a resize under a box."""
+    cursor = screen.drawing_cursor()
+    if cursor is None:
+        return None
+    count = screen.size[1]
+    rows = screen.rows(0, count)
+    if any(row.peculiar for row in rows):
+        return None
+    out = [_prologue(cursor), *(f"{_move(0, y)}\x1b[0m\x1b[2K" for y in range(count))]
+    joined = False
+    for y, row in enumerate(rows):
+        below = rows[y + 1].cells[0] if row.wrapped and y + 1 < count and y != cursor.bottom else _NOTHING
+        moved = below.width == 2 and not row.cells[-1].text and row.cells[-1].width == 1
+        # Written through its end, so that the terminal joins it to the next one again.
+        goes_on = bool(below.text) and (moved or bool(row.cells[-1].text) or not row.cells[-1].width)
+        out.append("\x1b[?7h" if goes_on or joined else "\x1b[?7l")
+        out.append(_cells(row.cells[:-1] if moved else row.cells, 0, y, row.wrapped, joined))
+        joined = goes_on
+    out.append("\x1b[?7l")
+    last = [Row(rows[cursor.y].cells[-2:])] if cursor.wraps else []
+    return ("".join(out) + _epilogue(cursor, last, not cursor.visible)).encode()
+
+
+def _clipped(box: Box, free: Room) -> Box:
+    """What fits of a box; each line is cut when it is written."""
+    left, right = max(box.x, free.x), min(box.x + box.width, free.x + free.width)
+    lines = box.lines[max(-box.y, 0) : max(free.height - box.y, 0)]
+    return Box(left, max(box.y, 0), max(right - left, 0), lines)
+
+
+# --- the cursor before and after ----------------------------------------------------------------------------
+
+
+def _prologue(cursor: Cursor) -> str:
+    """Nothing of the program's state is in the way."""
+    out = "\x1b[?25l" if cursor.visible else ""
+    if "\x1b]8;" in cursor.pen:
+        out += "\x1b]8;;\x1b\\"
+    if _has_charsets(cursor.pen):
+        out += "\x1b(B\x0f"
+    out += "\x1b[4l" if cursor.insert else ""
+    out += "\x1b[?6l" if cursor.origin is not None else ""
+    return out + ("\x1b[?7l" if cursor.autowrap else "")
+
+
+def _epilogue(cursor: Cursor, last: Sequence[Row], hidden: bool) -> str:
+    """All of it is as it was. A terminal about to wrap is so again when its last cell is written again."""
+    out = "\x1b[?6h" if cursor.origin is not None else ""
+    out += "\x1b[?7h" if cursor.autowrap else ""
+    x, y = cursor.x, cursor.y - (cursor.origin or 0)
+    if last:
+        cells = last[0].cells if last[0].cells[-1].width == 0 else last[0].cells[-1:]
+        out += _cells(cells, x + 1 - len(cells), y, True)
+    else:
+        out += _move(x, y)
+    out += "\x1b[4h" if cursor.insert else ""
+    out += "\x1b[0m" + cursor.pen
+    return out if hidden or not cursor.visible else out + "\x1b[?25h"
+
+
+def _has_charsets(pen: str) -> bool:
+    return any(mark in pen for mark in ("\x1b(", "\x1b)", "\x1b*", "\x1b+", "\x0e", "\x1bn", "\x1bo"))
+
+
+# --- cells --------------------------------------------------------------------------------------------------
+
+
+def _move(x: int, y: int) -> str:
+    return f"\x1b[{y + 1};{x + 1}H"
+
+
+def _line(line: Line, x: int, width: int, before: bool, after: bool) -> str:
+    """A line of ours, cut and filled to its width, and what covers half a wide character at its ends."""
+    out, at, sure = ["\x1b[0m " if before else ""], x + before, True
+    end = at + width
+    for text, sgr in line:
+        out.append(f"\x1b[{sgr}m")
+        if text.isascii() and sure:
+            out.append(text[: end - at])
+            at += len(out[-1])
+            continue
+        for char in text:
+            size = measure.char_width(char)
+            if at + size > end or char in _JOINERS:  # a joiner could reach for a cell that is not ours
+                break
+            if size and not sure:
+                out.append(f"\x1b[{at + 1}G")
+            out.append(char)
+            sure = _is_sure(char) if size else False
+            at += size
+    if at < end or after:
+        if not sure:
+            out.append(f"\x1b[{at + 1}G")
+        out.append(" " * (end - at))
+    return "".join(out) + ("\x1b[0m " if after else "")
+
+
+def _cells(cells: Sequence[Cell], x: int, y: int, wrapped: bool, joined: bool = False) -> str:
+    """Cells of the program's, as they were. Where the cursor is after a character of doubtful width is not
+    guessed. Erasing would make the terminal forget that a row is wrapped, so blanks are written there."""
+    out = [] if joined else [_move(x, y)]
+    look, link = "", ""
+    at = x  # the column that the terminal's cursor is sure to be in
+    count = len(cells)
+    index = 0
+    while index < count:
+        cell = cells[index]
+        if not cell.width:
+            index += 1
+            continue
+        column = x + index
+        if at != column:
+            out.append(f"\x1b[{column + 1}G")
+        if cell.link != link:
+            link = cell.link
+            out.append(f"\x1b]8;;{link}\x1b\\")
+        if cell.sgr != look:
+            look = cell.sgr
+            out.append(f"\x1b[{look}m")
+        if cell.text or wrapped or not _is_plain(cell.sgr):
+            out.append(cell.text or " ")
+            at = column + cell.width if _is_sure(cell.text) else -1
+            index += 1
+            continue
+        run = index + 1
+        while run < count and cells[run] == cell:
+            run += 1
+        out.append(f"\x1b[{run - index}X")
+        at, index = column, run
+    if link:
+        out.append("\x1b]8;;\x1b\\")
+    return "".join(out)
+
+
+def _is_plain(sgr: str) -> bool:
+    """Whether erasing gives this look: a background at the most."""
+    return sgr == "0" or _BACKGROUND.fullmatch(sgr) is not None
+
+
+def _is_sure(text: str) -> bool:
+    """Whether every terminal gives this text the width we think it has."""
+    if len(text) != 1:
+        return not text
+    return text < "\u0300" or "\u2500" <= text < "\u2600" or any(a <= text <= b for a, b in _WIDE)

@@ -1,0 +1,163 @@
+"""The inbox: what it shows, and what its keys do."""
+
+from __future__ import annotations
+
+import pytest
+
+from synapse.inbox import Answer, Close, Copy, HandOver, Inbox
+from synapse.overlay_keys import KeyReader
+from synapse.terminal.overlay import Box
+
+SIZE = (80, 24)
+
+
+class Clock:
+    now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def text(boxes: list[Box]) -> str:
+    return "\n".join("".join(part for part, _ in line) for box in boxes for line in box.lines)
+
+
+def opened(reply: str = "hello") -> Inbox:
+    inbox = Inbox(Clock())
+    inbox.sending("1", "codex", "say hello")
+    inbox.reply("1", reply)
+    inbox.focus(True)
+    inbox.picture(SIZE, 20)
+    return inbox
+
+
+def test_toasts_follow_several_messages_at_once() -> None:
+    clock = Clock()
+    inbox = Inbox(clock)
+    assert inbox.picture(SIZE, 20) == [] and inbox.next_change() is None
+    inbox.sending("1", "codex", "a")
+    inbox.sending("2", "gemini", "b")
+    inbox.progress("1", "working", "reading files")
+    clock.now += 12.5
+    shown = text(inbox.picture(SIZE, 20))
+    assert "→ codex: working 12 s · reading files" in shown and "→ gemini: sending" in shown
+    assert inbox.next_change() == pytest.approx(0.5)
+    inbox.reply("1", "\n\n# All *good*\n")
+    assert "← codex: replied   (C-] o)" in text(inbox.picture(SIZE, 20))
+    assert "All *good" in text(inbox.picture(SIZE, 20))
+    inbox.failed("2", "it \x1b[31mdied")
+    assert "✗ gemini: failed" in text(inbox.picture(SIZE, 20)) and "it died" in text(inbox.picture(SIZE, 20))
+    clock.now += 60
+    assert inbox.picture(SIZE, 20) == [] and inbox.next_change() is None
+
+
+def test_a_toast_keeps_away_from_the_cursor() -> None:
+    inbox = Inbox(Clock())
+    inbox.sending("1", "codex", "a")
+    (box,) = inbox.picture(SIZE, 20)
+    assert box.y == 1
+    (box,) = inbox.picture(SIZE, 1)
+    assert box.y > 10
+
+
+def test_what_is_unknown_is_ignored() -> None:
+    inbox = Inbox(Clock())
+    inbox.reply("x", "y")
+    inbox.asks("x", "y")
+    inbox.progress("x", "working")
+    assert inbox.is_empty
+
+
+def test_a_long_reply_scrolls() -> None:
+    inbox = opened("\n\n".join(f"line {n}" for n in range(100)))
+    assert "1–" in text(inbox.picture(SIZE, 20)) and "line 0" in text(inbox.picture(SIZE, 20))
+    for keys, first in (
+        (b"G", "line 99"),
+        (b"\x1b[H", "line 0"),
+        (b"\x1b[6~", "line 9"),
+        (b"\x1b[5~", "line 0"),
+        (b"jjjj\x1b[B\x1b[B", "line 2"),
+        (b"\x1b[<65;1;1M" * 9, "line 16"),
+        (b"k" * 500, "line 0"),
+        (b"j" * 500, "line 99"),
+    ):
+        assert inbox.keys(keys) == []
+        assert first in text(inbox.picture(SIZE, 20)).replace("\n", " ")
+
+
+def test_copy_hand_over_and_close() -> None:
+    inbox = opened("the *reply*")
+    assert inbox.keys(b"c") == [Copy("the *reply*")]
+    assert "copied" in text(inbox.picture(SIZE, 20))
+    assert inbox.keys(b"i") == [HandOver("1", "the *reply*"), Close()]
+    assert inbox.keys(b"c") == []  # it has no focus any more
+    for key in (b"q", b"\x1b", b"\x1b[27u", b"\x03"):
+        inbox.focus(True)
+        assert inbox.keys(key) == [Close()]
+        assert not inbox.focused and inbox.picture(SIZE, 20) == []  # and it has been read
+
+
+def test_a_question_is_answered_with_a_typed_line() -> None:
+    inbox = opened()
+    inbox.sending("2", "gemini", "b")
+    inbox.asks("2", "Which one?\n1. this\n2. that")
+    inbox.focus(True)
+    assert "Which one?" in text(inbox.picture(SIZE, 20)) and "a answer" in text(inbox.picture(SIZE, 20))
+    assert inbox.keys("a漢x\x7f字 qj\x1b[200~pas\nted\x1b[201~\x1b[97u".encode()) == []
+    assert "answer › 漢字 qjpas teda" in text(inbox.picture(SIZE, 20))
+    assert inbox.keys(b"\r") == [Answer("2", "漢字 qjpas teda")]
+    assert inbox.keys(b"axyz\x1b") == [] and inbox.focused
+    assert inbox.keys(b"p") == []
+    assert "hello" in text(inbox.picture(SIZE, 20))
+
+
+def test_entries_are_stepped_through_and_the_oldest_are_dropped() -> None:
+    clock = Clock()
+    inbox = Inbox(clock)
+    inbox.sending("waits", "codex", "x")
+    for number in range(150):
+        clock.now += 1
+        inbox.came_in(str(number), "gemini", f"reply {number}")
+    assert len(inbox.entries) == 100 and inbox.entries[0].name == "waits"
+    inbox.focus(True)
+    assert "reply 149" in text(inbox.picture(SIZE, 20))
+    inbox.keys(b"p")
+    assert "reply 148" in text(inbox.picture(SIZE, 20))
+    inbox.keys(b"\tn")
+    assert "No answer yet" in text(inbox.picture(SIZE, 20))
+
+
+@pytest.mark.parametrize("size", [(20, 4), (21, 5), (30, 8), (300, 90)])
+def test_every_size_has_its_panel(size: tuple[int, int]) -> None:
+    inbox = opened("| a | b |\n|---|---|\n| 漢字漢字 | 2 |\n\n" + "word " * 200)
+    (box,) = inbox.picture(size, 2)
+    assert len(box.lines) <= size[1] and box.x >= 2 and box.x + box.width <= size[0] - 1
+    assert opened().picture((19, 4), 2) == []
+
+
+@pytest.mark.parametrize(
+    ("data", "names"),
+    [
+        (b"a\x1b[A\x1bOB\x1b[1;2C", ["a", "Up", "Down", "Right"]),
+        (b"\x1b[1~\x1b[4~\x1b[5~\x1b[6;5~\x1b[Z\t", ["Home", "End", "PageUp", "PageDown", "S-Tab", "Tab"]),
+        (b"\x1b[106;1:1u\x1b[106;1:3u\x1b[117;5u\x1b[13u\x1b[9;2u", ["j", "C-u", "Enter", "S-Tab"]),
+        (b"\x1b[27;5;117~\x1b[1;1:3A", ["C-u"]),
+        (b"\x1b[<64;3;4M\x1b[<0;3;4M\x1b[<64;3;4m", ["WheelUp"]),
+        (b"\x15\x7f\x08\r\n", ["C-u", "Backspace", "Backspace", "Enter", "Enter"]),
+        (b"\x1b[200~a\x1b[Bb\x1b[201~c", ["paste:a\x1b[Bb", "c"]),
+        (b"\x1bx\x1b[15~\x1b", ["Escape"]),
+    ],
+)
+def test_keys_have_names(data: bytes, names: list[str]) -> None:
+    assert KeyReader().feed(data) == names
+
+
+def test_characters_and_pastes_that_come_in_pieces() -> None:
+    reader = KeyReader()
+    data = "漢é".encode() + b"\x1b[200~" + "字".encode() + b"\x1b[201~"
+    assert [k for byte in "漢é".encode() for k in reader.feed(bytes([byte]))] == ["漢", "é"]
+    assert reader.feed(data[:12]) + reader.feed(data[12:15]) + reader.feed(data[15:]) == [
+        "漢",
+        "é",
+        "paste:字",
+    ]
