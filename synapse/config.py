@@ -86,7 +86,7 @@ KEYS = Section(
 DEFAULTS: dict[str, Any] = {
     "input_routing.enabled": True,
     "input_routing.pattern": r"^@([\w-]+)\s+(.+)$",
-    "input_routing.feedback": "silent",
+    "input_routing.feedback": "inline",
     "input_routing.passthrough_on_fail": True,
     "default_response_mode": "display",
     "response_timeout": 300,

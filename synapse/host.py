@@ -97,8 +97,7 @@ class Host:
             return  # the relay ended before it said a word
         if self._relay_is_gone():  # the agent ended at once: nobody will knock
             await self._ended.wait()
-            self._finish()
-            return
+            return self._finish()
         courier = asyncio.ensure_future(self._deliver())
         doors = self._open_doors()
         serving = [asyncio.ensure_future(door.open()) for door in doors]
