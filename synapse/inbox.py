@@ -129,6 +129,11 @@ class Inbox:
         self.sending(name, sender, "")
         self.reply(name, text)
 
+    def failed_to_come(self, name: str, sender: str, why: str) -> None:
+        """A message from elsewhere that was not let in."""
+        self.sending(name, sender, "")
+        self.failed(name, why)
+
     def _change(self, name: str, state: str, detail: str = "") -> Entry | None:
         entry = self._entries.get(name)
         if entry is None:

@@ -124,9 +124,11 @@ ROOMS: dict[str, set[str]] = {
         *("external_routes", "keys", "push", "recording", "registry", "tasks", "urls"),
     },
     "relay_wire": set(),
+    "aftermath": {"paths", "processes", "registry"},
     "log_keeper": {"output_log", "terminal"},
     "address_book": {"errors", "external_agents", "registry"},
     "errands": {"paths"},
+    "notices": {"a2a_client", "a2a_task", "errors", "loop_guard", "task", "tasks"},
     "messenger": {
         *("a2a_client", "a2a_task", "address_book", "config", "controller", "errands", "errors", "inbox"),
         *("registry", "task", "task_shelf", "tasks"),
@@ -136,7 +138,16 @@ ROOMS: dict[str, set[str]] = {
         *("grpc_door", "processes", "profiles", "task"),
         *("config", "display", "inbox", "task_files", "task_store", "tasks"),
         *("registry", "relay.console", "relay.wire", "relay_wire", "server", "terminal"),
-        *("a2a_client", "address_book", "errands", "external_door", "log_keeper", "loop_guard", "messenger"),
+        *(
+            "a2a_client",
+            "address_book",
+            "errands",
+            "external_door",
+            "log_keeper",
+            "loop_guard",
+            "messenger",
+            "notices",
+        ),
     },
     "cli": {
         *(
