@@ -138,16 +138,8 @@ ROOMS: dict[str, set[str]] = {
         *("grpc_door", "processes", "profiles", "task"),
         *("config", "display", "inbox", "task_files", "task_store", "tasks"),
         *("registry", "relay.console", "relay.wire", "relay_wire", "server", "terminal"),
-        *(
-            "a2a_client",
-            "address_book",
-            "errands",
-            "external_door",
-            "log_keeper",
-            "loop_guard",
-            "messenger",
-            "notices",
-        ),
+        *("a2a_client", "address_book", "aftermath", "errands", "external_door", "log_keeper", "loop_guard"),
+        *("messenger", "notices"),
     },
     "cli": {
         *(
