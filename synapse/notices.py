@@ -68,8 +68,9 @@ class Notices:
 
 def notice(task: Task) -> str:
     """What is typed."""
+    text = task.reply
+    if task.state != COMPLETED:
+        why = (task.error or {}).get("message") or task.note or "no reason was given"
+        text = f"it was not done: {task.state}, {why}"
     head = f"Reply to your message {task.short_id} (for your information, it needs no answer):"
-    if task.state == COMPLETED:
-        return f"{head}\n\n{task.reply}"
-    why = (task.error or {}).get("message") or task.note or "no reason was given"
-    return f"{head}\n\nit was not done: {task.state}, {why}"
+    return f"{head}\n\n{text}" if "\n" in text.strip() else f"{head} {text}"
