@@ -192,7 +192,9 @@ class Host:
         """Carry tasks; a fault in one of them must not end the others."""
         assert self._controller is not None and self._engine is not None
         delivery = Delivery(
-            self._controller, self._engine, self._folder, self._typed, self._registry.is_agent
+            *(self._controller, self._engine, self._folder, self._typed, self._registry.is_agent),
+            run=self._run,
+            draft_patience=self._settings.routing.draft_patience,
         )
         self._instruct()
         while True:

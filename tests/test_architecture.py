@@ -66,12 +66,21 @@ ROOMS: dict[str, set[str]] = {
     "composer": {"profiles"},
     "answers": {"composer", "input_detector", "keys", "task"},
     "task_files": {"paths", "task"},
+    "draft_stash": {"composer", "controller", "profiles", "relay.injector", "typist"},
     "typist": {"controller", "keys", "profiles", "registry"},
     "questions": {
         *("answers", "controller", "input_detector", "registry", "relay.injector", "task", "tasks", "typist"),
     },
     "delivery": {
-        *("composer", "controller", "error_detector", "output_parser", "profiles", "questions"),
+        *(
+            "composer",
+            "controller",
+            "draft_stash",
+            "error_detector",
+            "output_parser",
+            "profiles",
+            "questions",
+        ),
         *("registry", "relay.injector", "task", "task_files", "tasks", "turns", "typist"),
     },
     "refusals": {"task"},
