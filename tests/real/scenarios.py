@@ -54,6 +54,7 @@ Step = Say | Wait | Call | Refuse
 
 TOUCHED = "synapse-was-here"
 COMMAND = f"touch {TOUCHED} && echo touched"
+ASK_CODEX = "synapse send codex --return 'your turn #scenario:ping 7'"
 NOTES = "notes.txt"  # to be put into the working directory
 NOTES_TEXT = "synapse notes: the answer is 42\n"
 
@@ -176,6 +177,13 @@ def _tool(prompt: str, results: Sequence[str]) -> list[Step]:
     ]
 
 
+def _ask_codex(prompt: str, results: Sequence[str]) -> list[Step]:
+    """Have another agent asked from the CLI's own shell tool, and use what it says."""
+    if not results:
+        return [Say("I will ask Codex."), Run(ASK_CODEX)]
+    return [Say(f"Codex says {results[-1].strip()}, no more.")]
+
+
 def _two_messages(prompt: str, results: Sequence[str]) -> list[Step]:
     if not results:
         return [Say("First I read the notes."), Read(NOTES)]
@@ -203,6 +211,7 @@ _SCENARIOS: dict[str, Callable[[str, Sequence[str]], list[Step]]] = {
     "silence-middle": _always(Say("This came first, "), Wait(4), Say("and this after a silence.")),
     "tool": _tool,
     "two-messages": _two_messages,
+    "ask-codex": _ask_codex,
     "subagent": _subagent,
     "summary": _always(Wait(2), Say("<summary>They played ping and pong.</summary>")),
     "looks-like-a-prompt": _always(Say(LOOKS_LIKE_A_PROMPT)),

@@ -11,7 +11,7 @@ import pytest
 from synapse import control
 from synapse.registry import READY
 from tests.conftest import Home
-from tests.real.clis import CLIS
+from tests.real.clis import CLIS, Cli
 from tests.real.install import Installed
 from tests.real.model_server import ModelServer, expected
 from tests.real.test_synapse import Agent, agent
@@ -40,6 +40,12 @@ def until(agent: Agent, what: Callable[[], bool], patience: float = 30.0) -> Non
     while not what():
         assert time.monotonic() < deadline, agent.driver.screen.text()
         agent.driver.rest(0.05)
+
+
+def start(home: Home, cli: Cli) -> None:
+    """In the background."""
+    env = {**cli.env, "SYNAPSE_INITIAL_INSTRUCTIONS": "off"}
+    home.run("start", cli.program, *cli.args, check=True, input="", **env)
 
 
 def type_slowly(agent: Agent, text: str) -> None:
@@ -124,7 +130,7 @@ def test_half_a_draft_left_and_come_back_to(
 @pytest.mark.parametrize("cli", ["claude"], indirect=True)
 def test_claude_asks_codex(agent: Agent, installed: Installed, home: Home, model: ModelServer) -> None:
     codex = CLIS["codex"](installed, home.path, home.work, model.url)
-    home.run("start", codex.program, *codex.args, **codex.env, SYNAPSE_INITIAL_INSTRUCTIONS="off")
+    start(home, codex)
     knows(agent, home, "codex")
     text = "hello #scenario:markdown"
     type_slowly(agent, f"@codex {text}")
@@ -139,4 +145,21 @@ def test_claude_asks_codex(agent: Agent, installed: Installed, home: Home, model
     agent.driver.type("i")  # hand it over
     turn = agent.ended(1)
     assert turn["prompt"].replace("\u2060", "").endswith(reply.strip()), turn["prompt"]
+    home.run("stop", "codex", check=False)
+
+
+@pytest.mark.parametrize("cli", ["claude"], indirect=True)
+def test_claude_asks_codex_by_itself(
+    agent: Agent, installed: Installed, home: Home, model: ModelServer
+) -> None:
+    """In its own shell tool, told so by the model: the exact reply is the tool's result."""
+    start(home, CLIS["codex"](installed, home.path, home.work, model.url))
+    agent.driver.submit("hello #scenario:ask-codex")
+    until(agent, lambda: agent.cli.asks in agent.driver.screen.text())
+    agent.driver.type(agent.cli.accept)
+    turn = agent.ended(1, 90)
+    assert turn["reply"] == "Codex says PONG-7, no more.", turn
+    asked = tasks_of(home, "codex")
+    assert len(asked) == 1 and asked[0]["sender"]["name"] == "claude"
+    assert asked[0]["metadata"]["synapse"]["waiting"] == [home.agents()["claude"]["agent_id"]]
     home.run("stop", "codex", check=False)
