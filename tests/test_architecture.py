@@ -157,6 +157,7 @@ ROOMS: dict[str, set[str]] = {
             "cells",
             "config",
             "control",
+            "demo",
             "errors",
             "launch",
             "paths",
@@ -165,6 +166,7 @@ ROOMS: dict[str, set[str]] = {
         ),
         *("relay.console", "schema", "task", "task_shelf", "terminal", "tokens"),
     },
+    "demo": {"cells", "errors", "paths", "testing"},
     "testing": {"relay.pty", "terminal"},
     "dummy_agent": {"cells"},
 }
