@@ -305,7 +305,6 @@ class TestDoctorAndDemo:
         assert home.run("doctor", "nope", check=False).returncode == 1
 
     def test_the_demo_runs_and_leaves_nothing(self, home: Home) -> None:
-        started = time.time()
         done = home.run("demo")
         for seen in (
             "← b: replied",
@@ -317,8 +316,7 @@ class TestDoctorAndDemo:
         ):
             assert seen in done.stdout, done.stdout
         assert "Every step worked" in done.stdout
-        assert done.stdout.count("READY") >= 2 and "That is all." in done.stdout
-        assert home.processes() == [] and started
+        assert home.processes() == []
 
 
 class TestOddTerminals:
