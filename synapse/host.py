@@ -106,9 +106,9 @@ class Host:
         for door, serve in zip(doors, serving, strict=True):
             await door.is_open(serve)
         grpc = await self._open_grpc()
-        self._open_messenger()
         receiver = await EventReceiver(self._events, self._on_event).serve()  # it closes when let go of
         self._send(wire.pack(wire.READY))
+        self._open_messenger()
         undo_modes(self._controller.screen)  # 25 ms the first time, which `_restore_terminal` does not have
         await self._ended.wait()
         courier.cancel()
