@@ -25,6 +25,7 @@ from synapse.task import text_message
 from synapse.task_store import TaskStore
 from synapse.tasks import TaskEngine
 from tests.conftest import Home, wait
+from tests.fake_agent import Answering, elsewhere
 from tests.test_relay import hosts
 
 ENDED = ("completed", "failed", "canceled")
@@ -197,6 +198,21 @@ def test_a_store_that_opens_late_gives_up_its_tasks(tui: Agent) -> None:
     lock.close()
     assert tui.until(first)["artifacts"][0]["data"] == "one"
     assert tui.until(second)["artifacts"][0]["data"] == "two"
+
+
+def test_a_new_host_that_nobody_asks_still_tells_what_was_promised(tui: Agent) -> None:
+    async def receive(request: Answering) -> None:
+        await request.json({})
+
+    with elsewhere() as other:
+        other.on["/told"] = receive
+        body = {"content": "silent 0.5 done", "callback_url": f"{other.url}/told"}
+        tui.http.post("/message", json=body).raise_for_status()
+        wait(lambda: tui.home.agents()["a"]["status"] == "PROCESSING", "the turn")
+        for pid in hosts(tui.home):
+            os.kill(pid, signal.SIGKILL)
+        wait(lambda: other.calls("/told"), "the callback")
+        assert "done" in json.dumps(other.calls("/told")[0].body)
 
 
 def _locks(lock: sqlite3.Connection) -> bool:

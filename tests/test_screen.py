@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gzip
 import json
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -14,6 +16,7 @@ from hypothesis import strategies as st
 from synapse.terminal.avt import AvtScreen
 from synapse.terminal.ghostty import GhosttyScreen
 from synapse.terminal.screen import Screen, make_screen
+from tests import ghostty_abi
 
 RECORDINGS = sorted(Path(__file__).parent.glob("recordings/*/*/session.cast.gz"))
 Maker = Callable[[int, int], Screen]
@@ -134,3 +137,22 @@ def test_the_emulator_can_be_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("avt", "ghostty"):
         monkeypatch.setenv("SYNAPSE_SCREEN", name)
         assert make_screen(10, 5).name == name
+
+
+class TestDeclarations:
+    """Those of libghostty-vt, which nobody should have to wait for."""
+
+    def test_they_are_those_of_the_library_that_is_installed(self) -> None:
+        assert ghostty_abi.generate() == ghostty_abi.FILE.read_text(), "run python -m tests.ghostty_abi"
+
+    @pytest.mark.parametrize("known", [True, False])
+    def test_cffi_reads_only_others(self, known: bool) -> None:
+        program = (
+            "import sys; from synapse.terminal import ghostty_abi\n"
+            f"if not {known}: ghostty_abi.TEXTS = frozenset()\n"
+            "from synapse.terminal.ghostty import GhosttyScreen\n"
+            "screen = GhosttyScreen(20, 5); screen.feed(b'\\x1b]2;title\\x07hello')\n"
+            "print(screen.text().strip(), screen.title, screen.cursor, 'cffi' in sys.modules)\n"
+        )
+        done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+        assert done.stdout == f"hello title (5, 0) {not known}\n", done.stderr
