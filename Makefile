@@ -16,6 +16,7 @@ setup: .venv/.ready
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
 	@$(BIN)/python -m compileall -q synapse
+	@$(BIN)/python -c 'import synapse.terminal.ghostty_ffi' 2>/dev/null || true
 	@touch $@
 
 demo: setup

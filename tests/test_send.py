@@ -3,17 +3,25 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.conftest import Home, wait
+from tests.running import Lasting
+
+
+@pytest.fixture(scope="module")
+def lasting() -> Iterator[Lasting]:
+    with Lasting("--tui") as made:
+        yield made
 
 
 @pytest.fixture
-def agent(home: Home) -> Home:
-    home.run("start", "dummy", "--name", "a", "--", "--tui")
-    return home
+def agent(lasting: Lasting) -> Iterator[Home]:
+    with lasting.lent() as made:
+        yield made.home
 
 
 def test_the_reply_alone_is_printed(agent: Home) -> None:
@@ -54,7 +62,6 @@ def test_json_is_one_document(agent: Home) -> None:
         (("a", "--file", "/nowhere/at/all"), 2, "cannot read"),
         (("a", "--return", "--timeout", "0.5", "silent 20 x"), 4, "synapse task"),
         (("a", "--return", "confirm Shall I?"), 5, "synapse input"),
-        (("a", "--return", "exit 3"), 1, "status 3"),
     ],
 )
 def test_what_goes_wrong_is_one_sentence_and_a_status(
@@ -62,6 +69,13 @@ def test_what_goes_wrong_is_one_sentence_and_a_status(
 ) -> None:
     done = agent.run("send", *words, check=False)
     assert done.returncode == status and said in done.stderr and done.stdout == "", done
+    assert "Traceback" not in done.stderr
+
+
+def test_an_agent_that_ends_is_said(home: Home) -> None:
+    home.run("start", "dummy", "--name", "a", "--", "--tui")
+    done = home.run("send", "a", "--return", "exit 3", check=False)
+    assert done.returncode == 1 and "status 3" in done.stderr and done.stdout == "", done
     assert "Traceback" not in done.stderr
 
 
