@@ -133,6 +133,7 @@ ROOMS: dict[str, set[str]] = {
             "a2a_client",
             "a2a_task",
             "cells",
+            "commands",
             "config",
             "control",
             "errors",

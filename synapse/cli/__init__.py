@@ -32,6 +32,8 @@ COMMANDS = {
     "profiles": ("profiles", "the agents that can be started, and how"),
     "config": ("config", "the settings in force, and where each comes from"),
     "record": ("record", "record a running agent as a golden case"),
+    "shell-hook": ("shell_hook", "`@agent …` at the prompt of your own shell"),
+    "completion": ("completion", "completion for bash, zsh and fish"),
     "doctor": ("doctor", "check this machine: programs, profiles, files, terminal"),
     "demo": ("demo", "two reference agents, shown at work"),
 }
