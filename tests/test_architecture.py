@@ -137,6 +137,7 @@ ROOMS: dict[str, set[str]] = {
             "config",
             "control",
             "errors",
+            "external_agents",
             "launch",
             "paths",
             "profiles",

@@ -37,7 +37,7 @@ def hooked(home: Home, recorder: Recorder) -> Iterator[Callable[..., Terminal]]:
     opened: list[Terminal] = []
 
     def start(shell: str, before: str = "", after: str = "", **more: str) -> Terminal:
-        text = shell_hook.hook(shell).replace(shell_hook.program(shell), f"command {recorder.path}")
+        text = shell_hook.script("hook", shell).replace(shell_hook.program(shell), f"command {recorder.path}")
         (home.path / "hook").write_text(text)
         config = f"{before}\n. {home.path}/hook\n. {home.path}/hook\n{after}\n"  # twice is once
         opened.append(interactive(home, shell, config.replace("\n. ", "\nsource "), **more))
@@ -232,7 +232,8 @@ class TestFish:
     def test_lives_with_others(self, hooked: Callable[..., Terminal], recorder: Recorder, shell: str) -> None:
         terminal = hooked(
             shell,
-            before="function mine; set -g count (math $count + 1); commandline -f execute; end\nbind \\r mine",
+            before="function mine; set -g count (math $count + 1); commandline -f execute; end\n"
+            "bind \\r mine",
         )
         run(terminal, "echo 1 $count", "1 1")
         terminal.type("@a x\r")
@@ -244,7 +245,7 @@ class TestFish:
 
 class TestCommand:
     def test_the_shell_that_runs_it(self, home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
-        assert home.run("shell-hook", SHELL="/bin/zsh").stdout == shell_hook.hook("zsh").replace(
+        assert home.run("shell-hook", SHELL="/bin/zsh").stdout == shell_hook.script("hook", "zsh").replace(
             shell_hook.program("zsh"),
             "command " + " ".join(f"'{w}'" for w in [*SYNAPSE[:2], "-E", *SYNAPSE[2:]]),
         )

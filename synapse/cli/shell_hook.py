@@ -39,13 +39,14 @@ def main(argv: list[str]) -> int:
     if len(argv) > 1 or (argv and argv[0] not in SHELLS):
         raise UsageError(f"there is no hook for {' '.join(argv)!r}: only for {', '.join(SHELLS)}.")
     shell = argv[0] if argv else this_shell()
-    print(hook(shell), end="")
+    print(script("hook", shell), end="")
     return 0
 
 
-def hook(shell: str) -> str:
+def script(name: str, shell: str) -> str:
+    """One of the files in `shell_hooks`, which calls this very Synapse."""
     folder = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "shell_hooks")
-    with open(os.path.join(folder, f"hook.{shell}"), encoding="utf-8") as file:
+    with open(os.path.join(folder, f"{name}.{shell}"), encoding="utf-8") as file:
         return file.read().replace("__SYNAPSE__", program(shell))
 
 
