@@ -11,9 +11,9 @@ import time
 from synapse.a2a_client import AsyncA2AClient, Origin
 from synapse.a2a_task import A2ATask, Json, StillWorking
 from synapse.cells import printable
-from synapse.cli.target import find_agent
-from synapse.errors import SynapseError, TargetError
+from synapse.errors import NoSuchAgent, SynapseError, TargetError
 from synapse.registry import AgentRegistry, Entry
+from synapse.starter import find_or_start
 
 SHOWN_EVERY = 1.0
 ASKS = 5  # the exit status
@@ -35,11 +35,13 @@ class Conversation:
 
     async def send(self, target: str, message: str, wait: bool) -> int:
         try:
-            entry = find_agent(target)
-        except TargetError:
-            if self._client.registry.get(target) is None:
+            entry = AgentRegistry().resolve(target)
+        except TargetError as error:
+            if self._client.registry.get(target) is not None:
+                return await self._send_elsewhere(target, message, wait)
+            if not isinstance(error, NoSuchAgent):
                 raise
-            return await self._send_elsewhere(target, message, wait)
+            entry = await asyncio.to_thread(find_or_start, target, _tell)
         self._entry = entry
         task = await self._client.send_to_local(entry, message, self._priority)
         self._task = task
@@ -248,6 +250,10 @@ async def _last_known(task: A2ATask) -> A2ATask:
             return known
         await asyncio.sleep(0.05)
     return known
+
+
+def _tell(progress: str) -> None:
+    print(f"synapse: {progress} …", file=sys.stderr)
 
 
 def print_json(document: object) -> None:
