@@ -146,6 +146,7 @@ ROOMS: dict[str, set[str]] = {
         ),
         *("relay.console", "schema", "starter", "task", "task_shelf", "terminal", "tokens"),
     },
+    "tools": {"cli"},
     "testing": {"relay.pty", "terminal"},
     "dummy_agent": {"cells"},
 }
