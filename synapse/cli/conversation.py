@@ -136,43 +136,51 @@ class Conversation:
             return ASKS
         if task.status == "completed":
             return 0
-        why = (task.error or {}).get("message") or task.note or "it gave no reason"
-        print(f"synapse: {name} has not done it: {task.status}, {printable(str(why))}", file=sys.stderr)
+        print(f"synapse: {name} has not done it: {task.status}, {printable(_why(task))}", file=sys.stderr)
         return 1
 
     # --- all of them --------------------------------------------------------------------------------------
 
     async def broadcast(self, message: str, wait: bool) -> int:
-        """To everybody who runs, but for whoever sends; each reply as it comes."""
+        """To everybody who runs on this machine, but for whoever sends; each reply as it comes."""
         me = self._client.origin.id if self._client.origin else None
         entries = [e for e in AgentRegistry().list_agents().values() if e["agent_id"] != me]
         if not entries:
             raise TargetError("no other agent is running: `synapse start <profile>` starts one.")
         documents: list[Json] = []
-        failed = 0
+        statuses: set[int] = set()
         for done in asyncio.as_completed([self._one_of_all(entry, message, wait) for entry in entries]):
-            name, task, error = await done
+            name, task, status, said = await done
+            statuses.add(status)
             document = {"agent": name, **(task.to_dict() if task else {})}
-            documents.append(document | {"error": error} if error else document)
-            failed += bool(error) or (task is not None and task.status in ("failed", "canceled"))
+            documents.append(document | {"error": said} if status else document)
             if not self._json:
-                text = error or (task.text if task and wait else f"sent {task.id[:8] if task else ''}")
-                print(f"{name}: {printable(text)}", flush=True)
+                print(f"{name}: {printable(said)}", flush=True)
         if self._json:
             print_json(documents)
-        return 1 if failed else 0
+        statuses.discard(0)
+        return statuses.pop() if len(statuses) == 1 else int(bool(statuses))
 
     async def _one_of_all(
         self, entry: Entry, message: str, wait: bool
-    ) -> tuple[str, A2ATask | None, str | None]:
-        name = str(entry["name"])
+    ) -> tuple[str, A2ATask | None, int, str]:
+        """Its name, the task, what would be the exit status, and what there is to say."""
+        name, task = str(entry["name"]), None
         try:
-            task = await self._client.send_to_local(entry, message, self._priority, wait, self._timeout)
+            task = await self._client.send_to_local(entry, message, self._priority)
+            if not wait:
+                return name, task, 0, f"sent {task.id[:8]}"
+            task = await self._client.follow_local(entry, task.id, self._timeout)
         except SynapseError as error:
-            return name, None, str(error)
+            task = await _last_known(task) if task and isinstance(error, TargetError) else task
+            if task is None or not task.ended:
+                return name, task, error.exit_status, str(error)
         if task.asks:
-            return name, task, f"it asks: {(task.prompt or {}).get('prompt')} (synapse input {task.id[:8]} …)"
-        return name, task, None
+            question = (task.prompt or {}).get("prompt")
+            return name, task, ASKS, f"it asks: {question} (answer with `synapse input {task.id[:8]} …`)"
+        if task.status == "completed":
+            return name, task, 0, task.text
+        return name, task, 1, f"it has not done it: {task.status}, {_why(task)}"
 
     # --- what is shown ------------------------------------------------------------------------------------
 
@@ -250,6 +258,10 @@ async def _last_known(task: A2ATask) -> A2ATask:
             return known
         await asyncio.sleep(0.05)
     return known
+
+
+def _why(task: A2ATask) -> str:
+    return str((task.error or {}).get("message") or task.note or "it gave no reason")
 
 
 def _tell(progress: str) -> None:

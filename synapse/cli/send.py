@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from typing import TYPE_CHECKING
 
@@ -86,7 +87,7 @@ def _message(options: argparse.Namespace) -> str:
     elif words == ["-"]:
         text = sys.stdin.buffer.read().decode("utf-8", "replace")
     else:
-        text = " ".join(words)
+        text = os.fsencode(" ".join(words)).decode("utf-8", "replace")
     if not text.strip():
         raise UsageError("there is no message: give it as words, with --file, or - to read it from a pipe.")
     return text
