@@ -98,7 +98,7 @@ ROOMS: dict[str, set[str]] = {
     "a2a_task": {"errors"},
     "local_http": set(),
     "local_agents": {"a2a_task", "errors", "local_http", "registry", "sse"},
-    "external_agents": {"errors", "paths"},
+    "external_agents": {"errors", "paths", "registry"},
     "external_card": {"errors", "external_agents"},
     "external_wire": {"a2a_task", "errors", "external_agents"},
     "external_http": {"errors", "external_wire", "urls"},

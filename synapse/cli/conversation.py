@@ -12,7 +12,7 @@ from synapse.a2a_client import AsyncA2AClient, Origin
 from synapse.a2a_task import A2ATask, Json, StillWorking
 from synapse.cells import printable
 from synapse.errors import NoSuchAgent, SynapseError, TargetError
-from synapse.registry import AgentRegistry, Entry
+from synapse.registry import AgentRegistry, Entry, current_dir
 from synapse.starter import find_or_start
 
 SHOWN_EVERY = 1.0
@@ -141,10 +141,15 @@ class Conversation:
 
     # --- all of them --------------------------------------------------------------------------------------
 
-    async def broadcast(self, message: str, wait: bool) -> int:
-        """To everybody who runs on this machine, but for whoever sends; each reply as it comes."""
+    async def broadcast(self, message: str, wait: bool, here: bool = False) -> int:
+        """To everybody who runs on this machine, or in this directory, but for whoever sends; each reply as
+        it comes."""
         me = self._client.origin.id if self._client.origin else None
         entries = [e for e in AgentRegistry().list_agents().values() if e["agent_id"] != me]
+        if here:
+            entries = [e for e in entries if e["working_dir"] == current_dir()]
+        if here and not entries:
+            raise TargetError("no other agent runs in this directory: `synapse send all` reaches all.")
         if not entries:
             raise TargetError("no other agent is running: `synapse start <profile>` starts one.")
         documents: list[Json] = []
