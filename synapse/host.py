@@ -29,6 +29,7 @@ from synapse.delivery import Delivery
 from synapse.display import Display
 from synapse.doorkeeper import Doorkeeper
 from synapse.inbox import Action, Inbox
+from synapse.loading import load
 from synapse.log_keeper import LogKeeper
 from synapse.loop_guard import LoopGuard
 from synapse.outbound import Outbound
@@ -110,7 +111,7 @@ class Host:
         grpc = await self._open_grpc()
         receiver = await EventReceiver(self._events, self._on_event).serve()  # it closes when let go of
         self._send(wire.pack(wire.READY))
-        self._open_messenger()
+        opening = asyncio.ensure_future(self._open_messenger())
         undo_modes(self._controller.screen)  # 25 ms the first time, which `_restore_terminal` does not have
         ended = asyncio.ensure_future(self._ended.wait())
         await asyncio.wait((ended, serving), return_when=asyncio.FIRST_COMPLETED)
@@ -118,6 +119,7 @@ class Host:
             serving.result()
             raise RuntimeError("the server has ended")  # the relay starts another host
         courier.cancel()
+        opening.cancel()
         self._finish()
         receiver.close()
         doors.close()
@@ -144,8 +146,9 @@ class Host:
             description=profile.description,
         )
 
-    def _open_messenger(self) -> None:
+    async def _open_messenger(self) -> None:
         """From now on a human can write to other agents at this one's prompt, and replies find their way."""
+        await load("synapse.messenger", "synapse.notices")
         from synapse.a2a_client import AsyncA2AClient, Origin
         from synapse.address_book import AddressBook
         from synapse.errands import Errands

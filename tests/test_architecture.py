@@ -138,10 +138,21 @@ ROOMS: dict[str, set[str]] = {
         *("outbound", "recording", "registry", "tasks"),
     },
     "doorkeeper": {
-        *("a2a_client", "about", "config", "controller", "doors", "external_door", "outbound", "server"),
+        *(
+            "a2a_client",
+            "about",
+            "config",
+            "controller",
+            "loading",
+            "doors",
+            "external_door",
+            "outbound",
+            "server",
+        ),
         "tasks",
     },
     "relay_wire": set(),
+    "loading": set(),
     "aftermath": {"paths", "processes", "registry"},
     "log_keeper": {"output_log", "terminal"},
     "address_book": {"errors", "external_agents", "registry"},
@@ -157,7 +168,7 @@ ROOMS: dict[str, set[str]] = {
         *("config", "display", "inbox", "task_files", "task_store", "tasks"),
         *("registry", "relay.console", "relay.wire", "relay_wire", "terminal"),
         *("a2a_client", "address_book", "aftermath", "errands", "log_keeper", "loop_guard"),
-        *("messenger", "notices"),
+        *("loop_guard", "messenger", "notices"),
     },
     "cli": {
         *(
