@@ -163,6 +163,7 @@ ROOMS: dict[str, set[str]] = {
         *("registry", "task", "task_shelf", "tasks"),
     },
     "host": {
+        "loading",
         *("about", "agent_context", "agents", "controller", "delivery", "doorkeeper", "output_log", "paths"),
         *("grpc_door", "outbound", "processes", "profiles", "task"),
         *("config", "display", "inbox", "task_files", "task_store", "tasks"),
