@@ -1,4 +1,4 @@
-"""The doors of one agent, opened at the first knock: the agent that nobody asks never loads a server."""
+"""The doors of one agent, opened at the first knock, or a while after the start, when nobody waits for it."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from synapse.tasks import TaskEngine
 if TYPE_CHECKING:
     from synapse.server import Door
 
+WARM = 4.0  # seconds: an agent that has only just started has better things to do
 SERVER = "synapse.server"  # most of what a host has to load
 
 
@@ -72,13 +73,16 @@ class Doorkeeper:
 
 
 async def _knock(*listeners: socket.socket) -> None:
-    """Until somebody waits at one of them."""
+    """Until somebody waits at one of them, or it is time."""
     loop = asyncio.get_running_loop()
     knocked = asyncio.Event()
     try:
         for listener in listeners:
             loop.add_reader(listener, knocked.set)
-        await knocked.wait()
+        async with asyncio.timeout(WARM):
+            await knocked.wait()
+    except TimeoutError:
+        pass
     finally:
         for listener in listeners:
             loop.remove_reader(listener)

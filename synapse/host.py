@@ -108,9 +108,9 @@ class Host:
         doors = Doorkeeper(self._tcp, self._control, self._settings, self._token)
         serving = doors.serve(self._controller, self._engine, self._about, self._outbound)
         grpc = await self._open_grpc()
-        self._open_messenger()
         receiver = await EventReceiver(self._events, self._on_event).serve()  # it closes when let go of
         self._send(wire.pack(wire.READY))
+        self._open_messenger()
         undo_modes(self._controller.screen)  # 25 ms the first time, which `_restore_terminal` does not have
         ended = asyncio.ensure_future(self._ended.wait())
         await asyncio.wait((ended, serving), return_when=asyncio.FIRST_COMPLETED)

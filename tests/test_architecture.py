@@ -32,6 +32,7 @@ ROOMS: dict[str, set[str]] = {
     "input_router": {"commands", "key_decoder", "line_editor"},
     "relay": {"commands", "input_router", "jsontext", "modes", "processes"},
     "registry": {"digest", "errors", "jsontext", "paths"},
+    "starter": {"config", "errors", "external_agents", "paths", "profiles", "registry"},
     "agent_context": set(),
     "launch": {
         *("addresses", "agent_context", "agents.flags", "config", "errors", "jsontext", "paths", "profiles"),
@@ -163,16 +164,21 @@ ROOMS: dict[str, set[str]] = {
             "a2a_client",
             "a2a_task",
             "cells",
+            "commands",
             "config",
             "control",
+            "demo",
             "errors",
+            "external_agents",
             "launch",
             "paths",
             "profiles",
             "registry",
         ),
-        *("relay.console", "schema", "task", "task_shelf", "terminal", "tokens"),
+        *("relay.console", "schema", "starter", "task", "task_shelf", "terminal", "tokens"),
     },
+    "demo": {"cells", "errors", "paths", "testing"},
+    "tools": {"cli"},
     "testing": {"relay.pty", "terminal"},
     "dummy_agent": {"cells"},
 }
@@ -181,7 +187,7 @@ STDLIB_ROOMS = {
     *("yamlfile", "profiles", "config", "registry", "relay", "launch", "control", "dummy_agent"),
     *("addresses", "agent_context", "tokens", "commands", "input_router", "key_decoder", "line_editor"),
     *("sse", "a2a_task", "local_http", "local_agents", "external_agents", "external_card"),
-    *("external_wire", "loop_guard", "a2a_client"),
+    *("external_wire", "loop_guard", "a2a_client", "starter"),
 }
 
 

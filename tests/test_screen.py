@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import marshal
 import subprocess
 import sys
 from collections.abc import Callable
@@ -16,7 +17,6 @@ from hypothesis import strategies as st
 from synapse.terminal.avt import AvtScreen
 from synapse.terminal.ghostty import GhosttyScreen
 from synapse.terminal.screen import Screen, make_screen
-from tests import ghostty_abi
 
 RECORDINGS = sorted(Path(__file__).parent.glob("recordings/*/*/session.cast.gz"))
 Maker = Callable[[int, int], Screen]
@@ -140,19 +140,34 @@ def test_the_emulator_can_be_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 class TestDeclarations:
-    """Those of libghostty-vt, which nobody should have to wait for."""
+    """Those of libghostty-vt, which nobody should have to wait for twice."""
 
-    def test_they_are_those_of_the_library_that_is_installed(self) -> None:
-        assert ghostty_abi.generate() == ghostty_abi.FILE.read_text(), "run python -m tests.ghostty_abi"
-
-    @pytest.mark.parametrize("known", [True, False])
-    def test_cffi_reads_only_others(self, known: bool) -> None:
+    @pytest.mark.parametrize("kept", ["nothing", "the same", "others", "rubbish"])
+    def test_cffi_reads_them_once(self, tmp_path: Path, kept: str) -> None:
         program = (
-            "import sys; from synapse.terminal import ghostty_abi\n"
-            f"if not {known}: ghostty_abi.TEXTS = frozenset()\n"
+            "import marshal, sys, synapse.terminal as terminal\n"
+            "from importlib import util\n"
+            f"cache = {str(tmp_path / 'abi')!r}\n"
+            "spec = util.find_spec('synapse.terminal.ghostty_ffi')\n"
+            "code = open(spec.origin).read().replace('_CACHE = ', f'_CACHE = {cache!r} or ')\n"
+            "module = util.module_from_spec(spec); sys.modules[spec.name] = module\n"
+            "exec(compile(code, spec.origin, 'exec'), module.__dict__)\n"
             "from synapse.terminal.ghostty import GhosttyScreen\n"
             "screen = GhosttyScreen(20, 5); screen.feed(b'\\x1b]2;title\\x07hello')\n"
             "print(screen.text().strip(), screen.title, screen.cursor, 'cffi' in sys.modules)\n"
         )
-        done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
-        assert done.stdout == f"hello title (5, 0) {not known}\n", done.stderr
+
+        def run() -> str:
+            done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+            return done.stdout + done.stderr
+
+        cache = tmp_path / "abi"
+        if kept == "the same":
+            run()
+        elif kept == "others":
+            cache.write_bytes(marshal.dumps(([1], {})))
+        elif kept == "rubbish":
+            cache.write_bytes(b"\xff\x00")
+        assert run() == f"hello title (5, 0) {kept != 'the same'}\n"
+        assert run() == "hello title (5, 0) False\n"
+        assert [path.name for path in tmp_path.iterdir()] == ["abi"]

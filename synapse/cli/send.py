@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from typing import TYPE_CHECKING
 
@@ -24,6 +25,10 @@ Exit status: 0 done, 1 failed, 2 wrong usage, 3 no such agent, 4 timed out, 5 th
 
 
 def main(argv: list[str]) -> int:
+    if argv == ["--line"]:
+        from synapse.cli.line import send_line
+
+        return send_line()
     options = _parse(argv)
     settings = load_settings()
     message = _message(options)
@@ -32,10 +37,10 @@ def main(argv: list[str]) -> int:
     from synapse.cli.conversation import Conversation
 
     conversation = Conversation(timeout, options.priority, options.json)
-    return _run(conversation, options.target, message, wait)
+    return run(conversation, options.target, message, wait)
 
 
-def _run(conversation: Conversation, target: str, message: str, wait: bool) -> int:
+def run(conversation: Conversation, target: str, message: str, wait: bool) -> int:
     import asyncio
 
     try:
@@ -82,7 +87,7 @@ def _message(options: argparse.Namespace) -> str:
     elif words == ["-"]:
         text = sys.stdin.buffer.read().decode("utf-8", "replace")
     else:
-        text = " ".join(words)
+        text = os.fsencode(" ".join(words)).decode("utf-8", "replace")
     if not text.strip():
         raise UsageError("there is no message: give it as words, with --file, or - to read it from a pipe.")
     return text
