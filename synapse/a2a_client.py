@@ -14,7 +14,7 @@ from synapse.errors import SynapseError
 from synapse.external_agents import ExternalAgent, ExternalAgentRegistry
 from synapse.external_client import ExternalClient
 from synapse.external_wire import EXTENSION
-from synapse.local_agents import ANSWER, LocalAgents, Target
+from synapse.local_agents import ANSWER, TAKEN, LocalAgents, Target
 from synapse.loop_guard import KEY, NOTICE, Chain
 from synapse.registry import AgentRegistry
 
@@ -98,7 +98,7 @@ class AsyncA2AClient:
             metadata=await self._metadata(wait if waits is None else waits),
             context_id=context_id,
             request_id=request_id,
-            timeout=min(patience, ANSWER) if wait else ANSWER,
+            timeout=max(min(patience, ANSWER), TAKEN) if wait else ANSWER,
         )
         if on_event is not None:
             on_event("queued", {"task_id": task.id, "state": task.status, "note": task.note})

@@ -18,6 +18,7 @@ from synapse.sse import EventTooLong, SSEReader
 Target = str | Entry  # an endpoint such as http://localhost:8100, or a registry entry
 
 ANSWER = 30.0  # seconds for a request that waits for nothing; a host that hangs is replaced after 20
+TAKEN = 5.0  # at least, for a message to be taken, however short the wait for its reply: a server may load
 SILENCE = 45.0  # seconds without a sign of life, which comes every 15
 PAUSE, LONGEST_PAUSE = 0.05, 1.0  # before trying again
 LOOPBACK = ("localhost", "127.0.0.1", "::1")

@@ -51,7 +51,7 @@ def our_python() -> list[str]:
 
     Only where Synapse itself comes from there, it is ours too.
     """
-    theirs = os.environ.get("PYTHONPATH", "").split(os.pathsep)
+    theirs = [path for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path]
     ours = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     options = ["-P"] if ours in map(os.path.abspath, theirs) else ["-P", "-E"]
     return [sys.executable, *options]

@@ -32,6 +32,11 @@ for _name in sorted({*os.environ} - {*_OURS}):
     if _name.startswith(("SYNAPSE_", "A2A_", "XDG_")) or _name.lower().endswith("_proxy"):
         del os.environ[_name]
 
+# Nor that they run under `nohup`, or behind a shell: what is ignored here is ignored by every child.
+for _number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM, signal.SIGTSTP, signal.SIGTTOU):
+    if signal.getsignal(_number) == signal.SIG_IGN:
+        signal.signal(_number, signal.default_int_handler if _number == signal.SIGINT else signal.SIG_DFL)
+
 
 class Home:
     """A user with nothing: empty homes, a temporary working directory, and the commands to use them."""

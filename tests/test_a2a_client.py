@@ -9,6 +9,7 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -139,10 +140,27 @@ def test_time_that_is_up_cancels_nothing(tmp_path: Path) -> None:
         with pytest.raises(StillWorking, match=r"0.2 s.*synapse task") as late:
             await client.send_to_local(entry, "hold", wait=True, timeout=0.2)
         task = late.value.task
-        assert task.status == "working"
+        assert not task.ended
         server.courier.release.set()
         assert (await client.follow_local(entry, task.id)).text == "held"
         assert (await client.get_local_task(entry, task.id)).text == "held"
+
+    run(tmp_path, test)
+
+
+def test_that_a_message_was_taken_is_known_however_short_the_wait(tmp_path: Path) -> None:
+    async def test(server: Server, entry: Entry, client: AsyncA2AClient) -> None:
+        submit = server.engine.submit
+
+        def slowly(*given: Any, **more: Any) -> Any:
+            time.sleep(0.3)
+            return submit(*given, **more)
+
+        server.engine.submit = slowly  # type: ignore[method-assign]
+        with pytest.raises(StillWorking) as late:
+            await client.send_to_local(entry, "hold", wait=True, timeout=0.1)
+        server.courier.release.set()
+        assert (await client.follow_local(entry, late.value.task.id)).text == "held"
 
     run(tmp_path, test)
 

@@ -69,7 +69,7 @@ def test_the_built_in_profiles_say_what_was_measured() -> None:
     assert claude.clear_delay == 0.2
     assert codex.idle_detection.strategy == "hybrid"
     assert (dummy.paste, dummy.interrupt_keys) == ("auto", b"\x03")
-    assert dummy.command == (sys.executable, "-P", "-m", "synapse.dummy_agent")
+    assert dummy.command == (*paths.our_python(), "-m", "synapse.dummy_agent")
 
 
 def test_a_profile_that_says_only_its_command_works(write: Write) -> None:

@@ -84,6 +84,8 @@ def _import_and_keep() -> None:
         import pyghostty  # noqa: F401
     finally:
         cffi.FFI = plain
+    if not os.access(os.path.dirname(_CACHE), os.W_OK):
+        return  # nor would it be worth the time to make it
     made = f"{_CACHE}.{os.getpid()}"
     try:
         again = cffi.FFI()
