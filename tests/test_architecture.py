@@ -138,6 +138,10 @@ ROOMS: dict[str, set[str]] = {
         *("registry", "relay.console", "relay.wire", "relay_wire", "server", "terminal"),
         *("a2a_client", "address_book", "errands", "external_door", "log_keeper", "loop_guard", "messenger"),
     },
+    "shell": {
+        *("commands", "errors", "external_agents", "paths", "registry", "relay.console", "relay.pty"),
+        "terminal",
+    },
     "cli": {
         *(
             "a2a_client",
@@ -152,6 +156,7 @@ ROOMS: dict[str, set[str]] = {
             "registry",
         ),
         *("relay.console", "schema", "task", "task_shelf", "terminal", "tokens"),
+        *("commands", "shell"),
     },
     "testing": {"relay.pty", "terminal"},
     "dummy_agent": {"cells"},

@@ -7,6 +7,7 @@ import json
 import os
 import sys
 import time
+from typing import Protocol
 
 from synapse.a2a_client import AsyncA2AClient, Origin
 from synapse.a2a_task import A2ATask, Json, StillWorking
@@ -19,6 +20,51 @@ SHOWN_EVERY = 1.0
 ASKS = 5  # the exit status
 
 
+class Reply(Protocol):
+    """How a reply is shown: `partial` is given all of it so far, `end` all of it."""
+
+    @property
+    def begun(self) -> bool: ...
+
+    def partial(self, text: str) -> None: ...
+
+    def settle(self) -> None: ...
+
+    def end(self, text: str) -> None: ...
+
+
+class PlainReply:
+    """As it is. A terminal is given nothing that would drive it, and each piece when it comes."""
+
+    def __init__(self) -> None:
+        self._printed = ""
+        self._streams = sys.stdout.isatty()
+
+    @property
+    def begun(self) -> bool:
+        return bool(self._printed)
+
+    def partial(self, text: str) -> None:
+        text = printable(text)
+        if self._streams and text.startswith(self._printed):
+            sys.stdout.write(text[len(self._printed) :])
+            sys.stdout.flush()
+            self._printed = text
+
+    def settle(self) -> None:
+        pass
+
+    def end(self, text: str) -> None:
+        if not self._streams:
+            sys.stdout.write(text if text.endswith("\n") else text + "\n")
+            return
+        text = printable(text)
+        if self._printed and text.startswith(self._printed):
+            sys.stdout.write(text[len(self._printed) :] + "\n")
+        else:
+            sys.stdout.write(("\n\n" if self._printed else "") + text + "\n")
+
+
 class Conversation:
     def __init__(self, timeout: float, priority: int, as_json: bool) -> None:
         self._client = AsyncA2AClient(Origin.from_environment(), timeout=timeout)
@@ -26,10 +72,10 @@ class Conversation:
         self._priority = priority
         self._json = as_json
         self._talks = sys.stderr.isatty() and not as_json
-        self._streams = sys.stdout.isatty() and not as_json
+        self.reply: Reply = PlainReply()
         self._task: A2ATask | None = None
         self._entry: Entry | None = None
-        self._printed = ""
+        self._said = ""  # so far
 
     # --- one agent ----------------------------------------------------------------------------------------
 
@@ -90,6 +136,7 @@ class Conversation:
     ) -> None:
         while True:
             self._clear_line()
+            self.reply.settle()
             self._asking = True
             try:
                 answer = await asyncio.to_thread(_ask, data.get("prompt") or {})
@@ -121,7 +168,7 @@ class Conversation:
         if self._json:
             print_json(task.to_dict())
         elif task.text or task.status == "completed":
-            self._print_reply(task.text)
+            self.reply.end(task.text)
         if task.asks:
             prompt = task.prompt or {}
             question = printable(str(prompt.get("prompt", "")))
@@ -175,15 +222,12 @@ class Conversation:
     # --- what is shown ------------------------------------------------------------------------------------
 
     def _on_event(self, kind: str, data: Json) -> None:
-        if kind == "partial" and self._streams:
-            text = printable(str(data.get("text", "")))
-            text = self._printed + text if data.get("append") else text
-            if text.startswith(self._printed):
-                self._clear_line()
-                sys.stdout.write(text[len(self._printed) :])
-                sys.stdout.flush()
-                self._printed = text
-        elif kind in ("queued", "working") and self._talks and not self._printed:
+        if kind == "partial" and not self._json:
+            text = str(data.get("text", ""))
+            self._said = self._said + text if data.get("append") else text
+            self._clear_line()
+            self.reply.partial(self._said)
+        elif kind in ("queued", "working") and self._talks and not self.reply.begun:
             self._status = str(data.get("note") or kind)
 
     _status = "sent"
@@ -192,31 +236,21 @@ class Conversation:
     async def _tick(self, name: str) -> None:
         began = time.monotonic()
         while True:
-            if not self._printed and not self._asking:
+            if not self.reply.begun and not self._asking:
                 note = f"→ {name}: {printable(self._status)} {time.monotonic() - began:.0f} s"
                 sys.stderr.write(f"\r\x1b[K{note[:76]}")
                 sys.stderr.flush()
             await asyncio.sleep(SHOWN_EVERY)
 
     def _clear_line(self) -> None:
-        if self._talks and not self._printed:
+        if self._talks and not self.reply.begun:
             sys.stderr.write("\r\x1b[K")
             sys.stderr.flush()
-
-    def _print_reply(self, text: str) -> None:
-        """A pipe is given the reply as it is; a terminal nothing that would drive it, and the rest only."""
-        if not sys.stdout.isatty():
-            sys.stdout.write(text if text.endswith("\n") else text + "\n")
-            return
-        text = printable(text)
-        if self._printed and text.startswith(self._printed):
-            sys.stdout.write(text[len(self._printed) :] + "\n")
-        else:
-            sys.stdout.write(("\n\n" if self._printed else "") + text + "\n")
 
     def interrupted(self) -> int:
         """Ctrl-C ends the wait; whether it ends the task is asked where somebody can answer."""
         self._clear_line()
+        self.reply.settle()
         task, entry = self._task, self._entry
         if task is None or entry is None or task.ended:
             return 130
