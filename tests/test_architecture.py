@@ -139,8 +139,8 @@ ROOMS: dict[str, set[str]] = {
         *("a2a_client", "address_book", "errands", "external_door", "log_keeper", "loop_guard", "messenger"),
     },
     "shell": {
-        *("commands", "errors", "external_agents", "paths", "registry", "relay.console", "relay.pty"),
-        "terminal",
+        *("cells", "commands", "errors", "external_agents", "paths", "registry", "relay.console"),
+        *("relay.pty", "terminal"),
     },
     "cli": {
         *(

@@ -111,7 +111,7 @@ class Shell:
             print("exit")
         self._underneath.run("exit", self.status)
         if self._underneath.exit_status is None:
-            self._underneath.exit_status = self._underneath.hang_up()
+            self._refused_to_end()
 
     def _refused_to_end(self) -> None:
         """A shell with jobs says so and stays; the second time it ends, as it would have on its own."""

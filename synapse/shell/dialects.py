@@ -27,7 +27,12 @@ class Dialect(NamedTuple):
 BASH = Dialect(
     "bash", ("-n", "-O", "extglob"), re.compile("unexpected EOF|unexpected end of file|here-document")
 )
-ZSH = Dialect("zsh", ("-f", "-n"), re.compile("unmatched|closing brace expected"))
+ZSH = Dialect(
+    "zsh",
+    ("-f", "-n"),
+    re.compile("unmatched|closing brace expected"),
+    trigger=b" __synapse_take 2>/dev/null\n __synapse_line\n",
+)
 POSIX = Dialect(
     "sh",
     ("-n",),

@@ -18,6 +18,7 @@ from prompt_toolkit.history import InMemoryHistory
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.output.vt100 import Vt100_Output
 
+from synapse.cells import printable
 from synapse.shell import completion
 from synapse.shell.history import History
 from synapse.shell.people import people
@@ -54,11 +55,13 @@ class EditorReader:
         )
 
     def read(self, status: int, typed_ahead: bytes) -> str:
-        self._ahead += typed_ahead.decode("utf-8", "replace").split("\n")
+        if typed_ahead:
+            ahead = "\n".join(self._ahead) + typed_ahead.decode("utf-8", "replace")
+            self._ahead = ahead.split("\n")
         prompt = self._prompt(status)
         if len(self._ahead) > 1:
             line = self._ahead.pop(0)
-            print(f"{prompt}{line}", flush=True)
+            print(f"{prompt}{printable(line)}", flush=True)
             return line
         begun = "".join(c for c in self._ahead.pop() if c.isprintable()) if self._ahead else ""
         self._to_first_column()

@@ -10,6 +10,7 @@ from synapse.terminal import markdown
 WIDEST = 120
 _FENCE = re.compile(r"[ \t>]*(?:[-+*][ \t]+)?(`{3,}|~{3,})([^`]*)\Z")
 _GROUPED = re.compile(r" {0,3}>|[^|]*\|")  # quotes and tables are made of several lines
+_SENTENCE = re.compile(r"[^\W\d]|\*\*\w|`[^`]")
 _LOOKS = {
     markdown.BASE: "",
     markdown.DIM: "2",
@@ -41,8 +42,8 @@ class Reply:
 
     def partial(self, text: str) -> None:
         source = self._named(text)
-        if not source.startswith(self._text):
-            return  # said otherwise: the end will show it
+        if len(text.strip()) < 3 or not source.startswith(self._text):
+            return  # too little to tell how it begins, or said otherwise: the end will show it
         self._advance(source)
         self._draw(source[len(self._text) :])
 
@@ -66,7 +67,7 @@ class Reply:
     def _named(self, text: str) -> str:
         """Behind the name, if it begins as a sentence does; else below it."""
         text = markdown.clean(text).lstrip("\n")
-        return f"**{self._name}:**{' ' if text[:1].isalpha() else chr(10)}{text}" if text else ""
+        return f"**{self._name}:**{' ' if _SENTENCE.match(text) else chr(10)}{text}" if text else ""
 
     def _advance(self, source: str) -> None:
         done = "".join(finished(source[len(self._text) :]))

@@ -11,9 +11,9 @@ __synapse_take() {
   return "$__synapse_code"
 }
 
-# The status, how many jobs there are, the directory. Synapse says when to go on to the prompt.
+# The status, no word of jobs (a subshell has none), the directory. Synapse says when to go on to the prompt.
 __synapse_ended() {
-  printf 'E%s %s %s\0' "$1" "$2" "$PWD" >"$__synapse_dir/facts"
+  printf 'E%s %s %s\0' "$1" 0 "$PWD" >"$__synapse_dir/facts"
   read -r __synapse_code <"$__synapse_dir/go"
 }
 
@@ -23,7 +23,7 @@ __synapse_hook() {
   for __synapse_line in emacs vi; do
     (set +o "$__synapse_line") 2>/dev/null && set +o "$__synapse_line"
   done
-  PS1='$(__synapse_ended "$?" 0)'$__synapse_mark
+  PS1='$({ __synapse_ended "$?"; } 2>/dev/null)'$__synapse_mark
   return "$__synapse_code"
 }
 __synapse_hook
