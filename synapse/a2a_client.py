@@ -15,7 +15,7 @@ from synapse.external_agents import ExternalAgent, ExternalAgentRegistry
 from synapse.external_client import ExternalClient
 from synapse.external_wire import EXTENSION
 from synapse.local_agents import ANSWER, LocalAgents, Target
-from synapse.loop_guard import KEY, Chain
+from synapse.loop_guard import KEY, NOTICE, Chain
 from synapse.registry import AgentRegistry
 
 __all__ = [
@@ -82,9 +82,11 @@ class AsyncA2AClient:
         through_questions: bool = False,
         context_id: str | None = None,
         request_id: str | None = None,
+        waits: bool | None = None,
     ) -> A2ATask:
         """The task; with `wait`, when it has ended or asks something. `endpoint` may be a registry entry.
 
+        `waits` says that somebody waits for the reply, if not this call.
         Raises StillWorking when time is up, Refused in the agent's own words, TargetError if it has ended.
         """
         patience = self.timeout if timeout is None else timeout
@@ -93,7 +95,7 @@ class AsyncA2AClient:
             A2AMessage.of(message),
             priority,
             sender=self._sender,
-            metadata=await self._metadata(wait),
+            metadata=await self._metadata(wait if waits is None else waits),
             context_id=context_id,
             request_id=request_id,
             timeout=min(patience, ANSWER) if wait else ANSWER,
@@ -188,7 +190,8 @@ class AsyncA2AClient:
             except SynapseError:
                 task = None  # our own host cannot be asked: it is being replaced, or we have outlived it
             chain = Chain.of(task.metadata, task.message.get("metadata")) if task else chain
-        return {KEY: chain.then(self.origin.id, wait and self.origin.in_turn).to_dict()}
+        found = chain.then(self.origin.id, wait and self.origin.in_turn).to_dict()
+        return {KEY: found | {NOTICE: True} if self.origin.in_turn and not wait else found}
 
 
 class A2AClient:

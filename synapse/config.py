@@ -73,7 +73,13 @@ KEYS = Section(
         ),
         "push": Section({"allow_private": Boolean()}),
         "grpc_port": Integer(0, 65535),
-        "routing": Section({"max_hops": Integer(0, 1000), "pair_per_minute": Integer(0, 100_000)}),
+        "routing": Section(
+            {
+                "draft_patience": Integer(0, 86_400),
+                "max_hops": Integer(0, 1000),
+                "pair_per_minute": Integer(0, 100_000),
+            }
+        ),
         "agents": MappingOf(
             Section({"port": Integer(1, 65535), "auto_start": Boolean(), "profile": Text(empty=False)}),
             is_name,
@@ -86,7 +92,7 @@ KEYS = Section(
 DEFAULTS: dict[str, Any] = {
     "input_routing.enabled": True,
     "input_routing.pattern": r"^@([\w-]+)\s+(.+)$",
-    "input_routing.feedback": "silent",
+    "input_routing.feedback": "inline",
     "input_routing.passthrough_on_fail": True,
     "default_response_mode": "display",
     "response_timeout": 300,
@@ -106,6 +112,7 @@ DEFAULTS: dict[str, Any] = {
     "push.allow_private": False,
     "grpc_port": 0,
     "routing.max_hops": 8,
+    "routing.draft_patience": 20,
     "routing.pair_per_minute": 20,
 }
 
@@ -135,7 +142,8 @@ class Push(Record):
 
 
 class Routing(Record):
-    __slots__ = ("max_hops", "pair_per_minute")
+    __slots__ = ("draft_patience", "max_hops", "pair_per_minute")
+    draft_patience: int
     max_hops: int
     pair_per_minute: int
 

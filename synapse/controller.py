@@ -101,6 +101,8 @@ class TerminalController:
     def set_draft(self, empty: bool, text: str | None) -> None:
         """What a human has in the composer; None if that cannot be known."""
         self.draft, self.draft_text = not empty, text
+        if self.draft:
+            self.last_key = self._clock()  # it is left alone for a while
 
     def _typed(self, what: int, empty: bool, text: str | None) -> None:
         self.last_key = self._clock()
@@ -163,16 +165,20 @@ class TerminalController:
         steps: list[tuple[float, bytes]],
         done: Callable[[str], None],
         careful: bool = True,
+        known_output: bool = True,
+        draft: str | None = None,
     ) -> None:
         """Type between a human's keys: each of the steps after its pause. `done` is told what became of it.
 
-        A careful one is refused if there was a key or output that is not known here."""
+        A careful one is refused if there was a key, or with `known_output` output, that is not known here.
+        `draft` is what the composer then holds of the human's, where that changes."""
         self._injections[name] = done
         self.observer.key(False, self._clock())  # what it echoes is not output
         request = {
             "id": name,
             "keys": self.keys if careful else None,
-            "output": self.written if careful else None,
+            "output": self.written if careful and known_output else None,
+            "draft": draft,
             "steps": [(delay, data.decode("latin-1")) for delay, data in steps],
         }
         self._send(wire.pack_json(wire.INJECT, request))

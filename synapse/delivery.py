@@ -11,11 +11,13 @@ from __future__ import annotations
 import asyncio
 import functools
 import logging
+import os
 import time
 from collections.abc import Callable
 
 from synapse import composer
 from synapse.controller import TerminalController
+from synapse.draft_stash import PATIENCE, DraftStash
 from synapse.error_detector import ErrorDetector
 from synapse.output_parser import OutputParser
 from synapse.profiles import clear_bytes
@@ -51,6 +53,8 @@ class Delivery:
         typed: frozenset[str] = frozenset(),
         is_agent: Callable[[Json], bool] = lambda _: True,
         clock: Callable[[], float] = time.monotonic,
+        run: str = "",
+        draft_patience: float = PATIENCE,
     ) -> None:
         self._controller = controller
         self._engine = engine
@@ -68,6 +72,8 @@ class Delivery:
         self._interrupted = ""  # why its turn was
         self._begun: list[Task] = []  # by a host before this one
         self._typist = Typist(controller, self._pause, clock)
+        path = os.path.join(folder, "draft.json")
+        self._stash = DraftStash(controller, self._typist, path, run, draft_patience, clock)
         self._questions = Questions(controller, engine, self._typist, is_agent, clock)
         engine.courier = self
         controller.add_status_callback(lambda _: self.wake())
@@ -93,9 +99,11 @@ class Delivery:
                 self._begun += self._engine.take_up()
             while self._begun:
                 await self._take_up(self._begun.pop(0))
+            await self._stash.give_back(self._controller.status == READY)
             task = self._engine.first()
             if task is None:
-                await self._pause(None if self._store.taken_over else OPEN_AGAIN)
+                waits = self._stash.held or not self._store.taken_over
+                await self._pause(OPEN_AGAIN if waits else None)
                 continue
             why, pause = self._in_the_way()
             if not why:
@@ -120,7 +128,7 @@ class Delivery:
         if self._is_starting():
             return "the agent is starting", 0.2
         if controller.draft:
-            return "a human has a half-typed line in the agent's prompt", None
+            return self._stash.in_the_way()
         quiet = self._clock() - controller.last_key
         return ("a human is typing", QUIET - quiet) if quiet < QUIET else ("", None)
 
@@ -140,16 +148,24 @@ class Delivery:
         name = f"{task.id}/{len(task.receipts)}"
         self._begin(text)
         self._store.add_receipt(task, "typing", injection=name, bytes=len(text.encode()), mark=self._mark)
-        outcome = await self._typist.inject(name, composer.typing(controller.profile, text, self._bracketed))
+        steps = composer.typing(controller.profile, text, self._bracketed)
+        drafted = controller.draft
+        if drafted:
+            steps = self._stash.take() + steps
+        outcome = await self._typist.inject(name, steps, draft="" if drafted else None)
         if outcome == STUCK:
             self._engine.fail(task, _error("STUCK", "the agent does not read what is typed"))
             return
         if outcome != DONE:
+            if drafted:
+                self._stash.drop()
             self._store.add_receipt(task, "refused", why=outcome)
             self._engine.put_back(task)
             await self._pause(0.05)
             return
-        self._store.add_receipt(task, "submitted")
+        if drafted:
+            controller.set_draft(True, "")
+        self._store.add_receipt(task, "submitted", **({"draft": "set aside"} if drafted else {}))
         self._submitted(text, first_line)
         if await self._confirm(task, text, first_line):
             await self._follow(task)
@@ -229,6 +245,7 @@ class Delivery:
                     continue
             self._questions.tell(task)
             self._tell_progress(task)
+            await self._stash.give_back(self._bracketed and self._controller.status == PROCESSING)
             await self._pause(self._next_look())
 
     def _over(self) -> bool:

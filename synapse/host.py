@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import uvloop
 
 from synapse import paths, processes
+from synapse.aftermath import clean_up
 from synapse.agent_context import SYSTEM, build_instructions
 from synapse.agents import open_channel
 from synapse.agents.base import Surroundings
@@ -159,11 +160,12 @@ class Host:
         ]
 
     def _open_messenger(self) -> None:
-        """From now on a human can write to other agents at this one's prompt."""
+        """From now on a human can write to other agents at this one's prompt, and replies find their way."""
         from synapse.a2a_client import AsyncA2AClient, Origin
         from synapse.address_book import AddressBook
         from synapse.errands import Errands
         from synapse.messenger import Messenger
+        from synapse.notices import Notices
 
         assert self._controller is not None and self._engine is not None and self._display is not None
         client = AsyncA2AClient(Origin(self._about.agent_id, self._about.name, in_turn=False))
@@ -174,6 +176,7 @@ class Host:
             *(self._inbox, self._display.changed),
         )
         self._messenger.open(self._settings.input_routing, self._loop.call_later)
+        Notices(self._engine, client).open()
 
     async def _open_grpc(self) -> "grpc.aio.Server | None":
         if not self._settings.grpc_port or self._token is None or self._engine is None:
@@ -189,7 +192,9 @@ class Host:
         """Carry tasks; a fault in one of them must not end the others."""
         assert self._controller is not None and self._engine is not None
         delivery = Delivery(
-            self._controller, self._engine, self._folder, self._typed, self._registry.is_agent
+            *(self._controller, self._engine, self._folder, self._typed, self._registry.is_agent),
+            run=self._run,
+            draft_patience=self._settings.routing.draft_patience,
         )
         self._instruct()
         while True:
@@ -354,7 +359,7 @@ class Host:
     def _finish(self) -> None:
         assert self._controller is not None
         if self._controller.running:
-            self._clean_up_after_the_relay()
+            clean_up(self._registry, str(self._entry["agent_id"]), *self._child)
         self._log_keeper.end()
         if self._engine is not None:
             self._engine.store.close()
@@ -365,18 +370,6 @@ class Host:
         if self._console is not None and self._controller is not None and self._controller.running:
             drawn = self._display.left_behind if self._display is not None else b""
             restore_terminal(self._console, drawn + undo_modes(self._controller.screen))
-
-    def _clean_up_after_the_relay(self) -> None:
-        """The relay was killed: do what it can no longer do."""
-        logger.warning("the relay is gone without a word; cleaning up")
-        child, start = self._child
-        if processes.start_time(child) in ("", start):  # gone, or still the same process
-            processes.end_session(child)
-        agent_id = str(self._entry["agent_id"])
-        with self._registry.mutex():
-            if not self._registry.is_alive(agent_id):  # else the next agent of this id is already here
-                paths.remove_sockets(agent_id)
-        self._registry.list_agents()  # clears away what the dead left behind
 
 
 def _open_engine(folder: str, run: str, limits: LimitSettings) -> TaskEngine:

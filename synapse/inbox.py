@@ -72,7 +72,7 @@ class Entry:
 
 
 class Inbox:
-    """`silent`: no toasts; the panel opens all the same."""
+    """`silent`: no word of what is under way, only of what came of it."""
 
     def __init__(
         self, clock: Callable[[], float] = time.monotonic, chord: str = "C-] o", silent: bool = False
@@ -129,6 +129,11 @@ class Inbox:
         self.sending(name, sender, "")
         self.reply(name, text)
 
+    def failed_to_come(self, name: str, sender: str, why: str) -> None:
+        """A message from elsewhere that was not let in."""
+        self.sending(name, sender, "")
+        self.failed(name, why)
+
     def _change(self, name: str, state: str, detail: str = "") -> Entry | None:
         entry = self._entries.get(name)
         if entry is None:
@@ -174,7 +179,8 @@ class Inbox:
         return max(min(waits), 0.02) if waits else None
 
     def _is_fresh(self, entry: Entry, now: float) -> bool:
-        return not entry.seen and now < _stale_at(entry)
+        told = not (self._silent and entry.state in UNDER_WAY)
+        return told and not entry.seen and now < _stale_at(entry)
 
     # --- the picture --------------------------------------------------------------------------------------
 
@@ -183,7 +189,7 @@ class Inbox:
         if self.focused:
             box = self._panel(size)
             return [box] if box else []
-        return [] if self._silent else panel.toasts(size, self._toasts(), cursor_row)
+        return panel.toasts(size, self._toasts(), cursor_row)
 
     def _toasts(self) -> list[tuple[str, str]]:
         now = self._clock()

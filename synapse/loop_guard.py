@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 MAX_HOPS = 8
 PAIR_PER_MINUTE = 20
 KEY = "synapse"  # in the metadata
+NOTICE = "notice"  # the sender wants the reply typed to it
 WINDOW = 60.0  # seconds
 PAIRS = 1000  # that are remembered
 LONGEST = 200  # characters of a hop
@@ -46,6 +47,12 @@ class Chain(NamedTuple):
                 waits = said.get("waiting")
                 return cls(hops, hops if waits is True else _texts(waits))
         return cls()
+
+
+def wants_notice(*metadata: object) -> bool:
+    """Whether an agent has sent it without waiting, and is to be told of the reply."""
+    said = [held.get(KEY) for held in metadata if isinstance(held, Mapping)]
+    return any(isinstance(held, Mapping) and held.get(NOTICE) is True for held in said)
 
 
 class Loop(NamedTuple):

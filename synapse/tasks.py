@@ -36,6 +36,7 @@ from synapse.task import (
     measured,
     mended,
     message_text,
+    sender_id,
     text_message,
 )
 from synapse.task_store import TaskStore
@@ -69,6 +70,7 @@ class TaskEngine:
         self.refusing = refusing  # why no task can be taken
         self.limits = limits
         self.guard: LoopGuard | None = None  # against agents that send each other round in circles
+        self.on_loop: Callable[[str, str], None] = lambda sender, why: None  # such a message was refused
         self.emitters = EventEmitterRegistry(limits.events)
         self.courier: Courier | None = None
         self.running: Task | None = None  # the one that the agent is working on
@@ -99,7 +101,7 @@ class TaskEngine:
         message = self._checked(message)
         if priority not in PRIORITIES:
             raise BadMessage(f"priority is {priority}: it goes from 1 to 5, and 5 interrupts.")
-        self._check_loop(metadata, message)
+        self._check_loop(metadata, message, sender)
         if len(self._waiting) >= self.limits.queue:
             raise QueueFull(
                 f"{len(self._waiting)} tasks wait already: send again when some are done (limits.queue)."
@@ -131,7 +133,7 @@ class TaskEngine:
             return task
         if task.state == INPUT_REQUIRED and (task.prompt or {}).get("type") == "password":
             raise WrongState(f"task {task.id} asked for a secret, and no longer does: cancel it.")
-        self._check_loop(None, message)
+        self._check_loop(None, message, sender)
         if len(task.pending) >= self.limits.queue:
             raise QueueFull(
                 f"{len(task.pending)} messages to task {task.id} wait already: send it later (limits.queue)."
@@ -361,10 +363,11 @@ class TaskEngine:
         found: Json = mended(metadata or {})
         return found
 
-    def _check_loop(self, metadata: Json | None, message: Json) -> None:
+    def _check_loop(self, metadata: Json | None, message: Json, sender: Json | None) -> None:
         found = self.guard.check(metadata, message.get("metadata")) if self.guard is not None else None
         if found is not None:
             logger.warning("a message was refused: %s", found.sentence)
+            self.on_loop(sender_id(sender), found.sentence)
             raise LoopRefused(found.sentence, found.too_often)
 
     def _check_size(self, size: int) -> None:

@@ -29,7 +29,14 @@ class Typist:
         self._pause = pause
         self._clock = clock
 
-    async def inject(self, name: str, steps: list[tuple[float, bytes]], careful: bool = True) -> str:
+    async def inject(
+        self,
+        name: str,
+        steps: list[tuple[float, bytes]],
+        careful: bool = True,
+        known_output: bool = True,
+        draft: str | None = None,
+    ) -> str:
         """What became of it."""
         told: asyncio.Future[str] = asyncio.get_running_loop().create_future()
 
@@ -37,7 +44,7 @@ class Typist:
             if not told.done():
                 told.set_result(outcome)
 
-        self._controller.inject(name, steps, tell, careful)
+        self._controller.inject(name, steps, tell, careful, known_output, draft)
         return await told
 
     async def interrupt(self, done: Callable[[], bool], length: int) -> None:

@@ -183,7 +183,10 @@ def test_an_agent_that_passes_a_message_on_adds_itself_to_the_chain(tmp_path: Pa
                 break
             await asyncio.sleep(0.01)
         sent = await client.send_to_local(entry, "say x")  # to itself, which is all there is here
-        assert server.engine.store.get(sent.id).metadata["synapse"] == {"hops": ["a", "b" * 64]}
+        assert server.engine.store.get(sent.id).metadata["synapse"] == {
+            "hops": ["a", "b" * 64],
+            "notice": True,
+        }
         server.courier.release.set()
 
     run(tmp_path, test, Origin("b" * 64, "codex"))

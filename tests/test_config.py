@@ -33,7 +33,7 @@ def test_without_a_file_everything_has_its_default() -> None:
     settings = load_settings()
     assert settings.input_routing.enabled is True
     assert settings.input_routing.pattern == r"^@([\w-]+)\s+(.+)$"
-    assert settings.input_routing.feedback == "silent"
+    assert settings.input_routing.feedback == "inline"
     assert settings.input_routing.passthrough_on_fail is True
     assert settings.default_response_mode == "display"
     assert settings.response_timeout == 300

@@ -302,6 +302,25 @@ def test_a_half_typed_line_is_left_alone(home: Home) -> None:
         terminal.wait_exit()
 
 
+@pytest.mark.parametrize("mode", [["--tui"], []], ids=["tui", "line"])
+def test_a_half_typed_line_makes_room_and_comes_back(home: Home, mode: list[str]) -> None:
+    settings = home.path / "synapse" / "config.yaml"
+    settings.parent.mkdir(exist_ok=True)
+    settings.write_text("routing:\n  draft_patience: 1\n")
+    with home.terminal("dummy", "--name", "a", "--", *mode) as terminal:
+        terminal.wait_for("dummy")
+        wait(lambda: "a" in home.agents(), "the agent")
+        agent = Agent(home)
+        terminal.type("日本 half")
+        terminal.wait_for("日本 half")
+        done = agent.until(agent.send("say between"))
+        assert done["state"] == "completed" and done["artifacts"][0]["data"] == "between"
+        terminal.wait_for("> 日本 half" if not mode else "❯ 日本 half")
+        terminal.type(" a line\r")
+        terminal.wait_for("You said: 日本 half a line")
+        agent.http.close()
+
+
 def test_keys_typed_while_a_message_is_typed_come_after_it(home: Home) -> None:
     home.profile("slow", "extends: dummy\nsubmit_delay: 1.0\n")
     with home.terminal("slow", "--name", "a", "--", "--tui") as terminal:

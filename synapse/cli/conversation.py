@@ -87,7 +87,7 @@ class Conversation:
                 raise
             return await self._send_elsewhere(target, message, wait)
         self._entry = entry
-        task = await self._client.send_to_local(entry, message, self._priority)
+        task = await self._client.send_to_local(entry, message, self._priority, waits=wait)
         self._task = task
         if not wait:
             self._sent(task, str(entry["name"]))

@@ -40,6 +40,9 @@ class Injector:
         self._patience = 0.0
         self._release: Callable[[bytes], None] | None = None
         self.done: deque[str] = deque(maxlen=REMEMBERED)
+        self.on_draft: Callable[[str], None] = lambda text: (
+            None
+        )  # what the composer then holds of the human's
 
     @property
     def busy(self) -> bool:
@@ -70,6 +73,8 @@ class Injector:
             self._told(name, refusal)
             return
         self._current = name
+        if request.get("draft") is not None:
+            self.on_draft(str(request["draft"]))
         self._begin([(float(delay), text.encode("latin-1")) for delay, text in request["steps"]])
 
     # --- the relay's own ----------------------------------------------------------------------------------

@@ -46,6 +46,7 @@ class Keyboard:
         self._reads = 0
         self._settling = False
         self.keys = 0  # how often a human has typed
+        injector.on_draft = self._set_draft
 
     def open(self) -> None:
         self._reactor.later(LOAD_AFTER, self._load)
@@ -92,6 +93,11 @@ class Keyboard:
     def typed_elsewhere(self, data: bytes) -> None:
         """Somebody else's keys went to the same composer."""
         self._router.follow(data)
+
+    def _set_draft(self, text: str) -> None:
+        """Synapse takes the human's line out of the composer, or puts it back."""
+        self._router.reset()
+        self._router.editor.paste(text)
 
     def new_terminal(self) -> None:
         """What the one before has left unfinished will never be finished."""

@@ -1,0 +1,76 @@
+"""Replies to messages that an agent has sent without waiting: typed to it as a notice that wants no answer.
+
+Told by the agent that has done the task. A notice carries the task's id as its request, so that it comes once
+however often it is sent: a host that takes the place of another sends those of the last minutes again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+
+from synapse.a2a_client import AsyncA2AClient
+from synapse.a2a_task import A2AMessage
+from synapse.errors import SynapseError
+from synapse.loop_guard import KEY, Chain, wants_notice
+from synapse.task import COMPLETED, FAILED, REJECTED, Task
+from synapse.tasks import TaskEngine
+
+logger = logging.getLogger(__name__)
+
+TOLD = (COMPLETED, FAILED, REJECTED)
+AGAIN = 600.0  # seconds: how far a new host looks back
+PRIORITY = 2
+
+
+class Notices:
+    """`client` sends in the name of the agent whose tasks these are."""
+
+    def __init__(self, engine: TaskEngine, client: AsyncA2AClient) -> None:
+        self._engine = engine
+        self._client = client
+        self._under_way: set[asyncio.Task[None]] = set()
+
+    def open(self) -> None:
+        self._engine.on_end(self._ended)
+        since = time.time() - AGAIN
+        for task in self._engine.store.list_tasks(states=TOLD, since=since):
+            self._ended(task)
+
+    def _ended(self, task: Task) -> None:
+        wanted = task.state in TOLD and wants_notice(task.metadata, task.message.get("metadata"))
+        if wanted and (task.sender or {}).get("id"):
+            sending = asyncio.ensure_future(self._send(task))
+            self._under_way.add(sending)
+            sending.add_done_callback(self._under_way.discard)
+
+    async def _send(self, task: Task) -> None:
+        """To whoever has sent the task, if it still runs."""
+        assert task.sender is not None and self._client.origin is not None
+        entry = self._client.local.registry.list_agents().get(str(task.sender["id"]))
+        if entry is None:
+            return
+        me = self._client.origin
+        chain = Chain.of(task.metadata, task.message.get("metadata")).then(me.id, waits=False)
+        try:
+            await self._client.local.send(
+                entry,
+                A2AMessage.from_text(notice(task)),
+                PRIORITY,
+                sender=me.sender,
+                metadata={KEY: chain.to_dict()},
+                request_id=f"reply/{task.id}",
+            )
+        except SynapseError as error:
+            logger.warning("the reply to task %s did not reach %s: %s", task.id, entry["name"], error)
+
+
+def notice(task: Task) -> str:
+    """What is typed."""
+    text = task.reply
+    if task.state != COMPLETED:
+        why = (task.error or {}).get("message") or task.note or "no reason was given"
+        text = f"it was not done: {task.state}, {why}"
+    head = f"Reply to your message {task.short_id} (for your information, it needs no answer):"
+    return f"{head}\n\n{text}" if "\n" in text.strip() else f"{head} {text}"
