@@ -139,7 +139,7 @@ class Conversation:
             self.reply.settle()
             self._asking = True
             try:
-                answer = await asyncio.to_thread(_ask, data.get("prompt") or {})
+                answer = await _ask(data.get("prompt") or {})
             finally:
                 self._asking = False
             if not answer:
@@ -288,16 +288,36 @@ def print_json(document: object) -> None:
     print(json.dumps(document, ensure_ascii=False, indent=2))
 
 
-def _ask(prompt: Json) -> str:
+async def _ask(prompt: Json) -> str:
     secret = prompt.get("type") == "password"
     question = printable(str(prompt.get("question") or prompt.get("prompt") or ""))
     sys.stderr.write(f"{question}\n")
     for number, option in enumerate(prompt.get("options") or (), 1):
         sys.stderr.write(f"  {number}. {printable(str(option))}\n")
-    if secret:
-        import getpass
-
-        return getpass.getpass("answer (not shown): ", stream=sys.stderr)
-    sys.stderr.write("answer: ")
+    sys.stderr.write("answer (not shown): " if secret else "answer: ")
     sys.stderr.flush()
-    return os.fsencode(sys.stdin.readline()).decode("utf-8", "replace").strip()
+    return await (_hidden_line() if secret else _line())
+
+
+async def _line() -> str:
+    """What is typed on the terminal. Not in a thread: that would go on reading after Ctrl-C."""
+    loop = asyncio.get_running_loop()
+    typed = loop.create_future()
+    loop.add_reader(0, lambda: typed.done() or typed.set_result(None))
+    try:
+        await typed
+        return os.read(0, 65536).decode("utf-8", "replace").strip()
+    finally:
+        loop.remove_reader(0)
+
+
+async def _hidden_line() -> str:
+    import termios
+
+    saved = termios.tcgetattr(0)
+    termios.tcsetattr(0, termios.TCSAFLUSH, [*saved[:3], saved[3] & ~termios.ECHO, *saved[4:]])
+    try:
+        return await _line()
+    finally:
+        termios.tcsetattr(0, termios.TCSADRAIN, saved)
+        sys.stderr.write("\n")

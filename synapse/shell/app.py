@@ -104,11 +104,9 @@ class Shell:
         """Ctrl-D, or the end of a script. Jobs are spoken of once."""
         jobs = self._underneath.jobs
         if jobs and not self._warned:
-            print(f"\nsynapse: there {'is a job' if jobs == 1 else f'are {jobs} jobs'}; Ctrl-D again leaves.")
+            print(f"synapse: there {'is a job' if jobs == 1 else f'are {jobs} jobs'}; Ctrl-D again leaves.")
             self._warned = True
             return
-        if self._history is not None:
-            print("exit")
         self._underneath.run("exit", self.status)
         if self._underneath.exit_status is None:
             self._refused_to_end()
