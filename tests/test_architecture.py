@@ -256,3 +256,11 @@ def test_what_the_human_waits_for_imports_nothing_heavy(module: str, more: tuple
     probe = f"import sys, synapse.{module}; print([m for m in {heavy} if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", probe], capture_output=True, text=True)
     assert done.stdout.strip() == "[]", done.stdout + done.stderr
+
+
+def test_the_line_editor_is_loaded_by_the_shell_alone() -> None:
+    users = {str(p.relative_to(ROOT)) for p in modules() if any("prompt_toolkit" in n for n in imports(p))}
+    assert users == {"shell/prompt.py"}
+    probe = "import sys, synapse.cli.shell; print('prompt_toolkit' in sys.modules, 'asyncio' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", probe], capture_output=True, text=True)
+    assert done.stdout.strip() == "False False", done.stderr

@@ -302,10 +302,10 @@ async def _ask(prompt: Json) -> str:
 async def _line() -> str:
     """What is typed on the terminal. Not in a thread: that would go on reading after Ctrl-C."""
     loop = asyncio.get_running_loop()
-    typed = loop.create_future()
-    loop.add_reader(0, lambda: typed.done() or typed.set_result(None))
+    typed = asyncio.Event()
+    loop.add_reader(0, typed.set)
     try:
-        await typed
+        await typed.wait()
         return os.read(0, 65536).decode("utf-8", "replace").strip()
     finally:
         loop.remove_reader(0)

@@ -27,6 +27,9 @@ class BatchSession:
         self._process: subprocess.Popen[bytes] | None = None
 
     def run(self, line: str, before: int) -> int:
+        if self._process is None and line == "exit":
+            self.status = self.exit_status = before
+            return before
         if self._process is None or self._channel is None:
             self._channel = Channel()
             argv = in_batch(self._dialect, self._program, self._channel.folder)

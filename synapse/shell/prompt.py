@@ -15,10 +15,11 @@ from prompt_toolkit.document import Document
 from prompt_toolkit.filters import Condition
 from prompt_toolkit.formatted_text import ANSI, FormattedText
 from prompt_toolkit.history import InMemoryHistory
-from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
+from prompt_toolkit.input.typeahead import store_typeahead
+from prompt_toolkit.input.vt100_parser import Vt100Parser
+from prompt_toolkit.key_binding import KeyBindings, KeyPress, KeyPressEvent
 from prompt_toolkit.output.vt100 import Vt100_Output
 
-from synapse.cells import printable
 from synapse.shell import completion
 from synapse.shell.history import History
 from synapse.shell.people import people
@@ -38,7 +39,6 @@ class EditorReader:
         self._shell = session
         self._prompt = prompt
         self._aside = aside
-        self._ahead: list[str] = []
         self._background = b""
         output = Vt100_Output.from_pty(sys.stdout, term=os.environ.get("TERM"))
         output.enable_cpr = False  # a terminal that answers late would answer the next program
@@ -47,7 +47,7 @@ class EditorReader:
             completer=_Completer(history),
             complete_while_typing=Condition(self._names_somebody),
             auto_suggest=AutoSuggestFromHistory(),
-            enable_history_search=True,
+            enable_history_search=Condition(lambda: not self._names_somebody()),  # else nothing is completed
             multiline=True,
             prompt_continuation="> ",
             key_bindings=_keys(is_whole),
@@ -56,22 +56,23 @@ class EditorReader:
 
     def read(self, status: int, typed_ahead: bytes) -> str:
         if typed_ahead:
-            ahead = "\n".join(self._ahead) + typed_ahead.decode("utf-8", "replace")
-            self._ahead = ahead.split("\n")
-        prompt = self._prompt(status)
-        if len(self._ahead) > 1:
-            line = self._ahead.pop(0)
-            print(f"{prompt}{printable(line)}", flush=True)
-            return line
-        begun = "".join(c for c in self._ahead.pop() if c.isprintable()) if self._ahead else ""
+            self._press(typed_ahead.decode("utf-8", "surrogateescape"))
         self._to_first_column()
         aside = FormattedText([("fg:ansibrightblack", self._aside(status))])
         try:
-            return self._editor.prompt(ANSI(prompt), rprompt=aside, default=begun, pre_run=self._listen)
+            return self._editor.prompt(ANSI(self._prompt(status)), rprompt=aside, pre_run=self._listen)
         finally:
             if self._background:
                 self._show(self._background + b"\r\n")
                 self._background = b""
+
+    def _press(self, keys: str) -> None:
+        """As if they were pressed next."""
+        pressed: list[KeyPress] = []
+        parser = Vt100Parser(pressed.append)
+        parser.feed(keys)
+        parser.flush()
+        store_typeahead(self._editor.app.input, pressed)
 
     def _names_somebody(self) -> bool:
         return self._editor.default_buffer.text.startswith("@")
@@ -85,7 +86,9 @@ class EditorReader:
     # --- what runs in the background ----------------------------------------------------------------------
 
     def _listen(self) -> None:
-        asyncio.get_running_loop().add_reader(self._shell.output, self._heard)
+        loop = asyncio.get_running_loop()
+        loop.add_reader(self._shell.output, self._heard)
+        loop.add_reader(self._shell.facts, self._shell.hear)
 
     def _heard(self) -> None:
         *lines, self._background = (self._background + self._shell.read_output()).split(b"\n")

@@ -45,7 +45,7 @@ class PlainReader:
         self._ahead: list[bytes] = []
 
     def read(self, status: int, typed_ahead: bytes) -> str:
-        self._ahead += typed_ahead.splitlines(keepends=True)
+        self._ahead += typed_ahead.replace(b"\r", b"\n").splitlines(keepends=True)
         prompts = iter([self._prompt(status)])
 
         def line() -> bytes:

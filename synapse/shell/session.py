@@ -6,6 +6,7 @@ import os
 import select
 import signal
 import termios
+import time
 from collections.abc import Sequence
 
 from synapse.errors import SynapseError
@@ -19,6 +20,7 @@ from synapse.shell.marks import Marks
 LATE = 0.3  # seconds for the prompt to follow: it may have been sent elsewhere (`exec 2>file`)
 HANGUP = 2.0
 MOST_WAITING = 1 << 16  # bytes that the terminal has not taken, before the program has to wait
+FRESH = 0.005
 _NO_PIDFD = 0.05
 
 
@@ -35,6 +37,9 @@ class Session:
         self._console = console
         self._marks = Marks()
         self._channel = Channel()
+        self._before = 0  # what `$?` is to the command
+        self._taken = True  # the shell has it
+        self._last_key = 0.0
         self._at_prompt: Attributes | None = None  # the terminal as the last command has left it
         try:
             self._spawn(program)
@@ -48,9 +53,10 @@ class Session:
     def run(self, line: str, before: int) -> int:
         """Run what was typed, to which `$?` is `before`. The shell may have ended afterwards."""
         self._channel.give(line.replace("\0", "").encode("utf-8", "surrogateescape"))
+        self._before = before
         if self._dialect.trigger:
+            self._taken = False
             self._pty.write(self._dialect.trigger)
-            self._go_on = before
         else:
             self._channel.go(before)
         self._join()
@@ -77,36 +83,50 @@ class Session:
         data = self._pty.read()
         return self._marks.feed(data) if data else b""
 
-    # --- the two terminals joined -------------------------------------------------------------------------
+    @property
+    def facts(self) -> int:
+        """Readable when the shell has something to tell; between commands too, if keys have gone astray."""
+        return self._channel.facts
 
-    _go_on = 0
+    def hear(self) -> None:
+        for fact in self._channel.read():
+            self._hear(fact)
+
+    # --- the two terminals joined -------------------------------------------------------------------------
 
     def _join(self) -> None:
         """Until the shell is at its prompt or has ended, what it writes is shown and every key is its own."""
         self._resize()
-        previous = signal.signal(signal.SIGWINCH, lambda *_: self._resize())
+        handlers = {
+            signal.SIGWINCH: signal.signal(signal.SIGWINCH, lambda *_: self._resize()),
+            signal.SIGINT: signal.signal(signal.SIGINT, signal.SIG_IGN),  # Ctrl-C is a key of the command's
+        }
         self._console.enter_raw()
         try:
             self._relay()
+            self.typed_ahead += self._console.read() or b""  # while its Enter is still a carriage return
         finally:
             self._console.drain()
             self._console.restore()
-            signal.signal(signal.SIGWINCH, previous)
+            for number, handler in handlers.items():
+                signal.signal(number, handler)
 
     def _relay(self) -> None:
         seen = self._marks.seen
         ended = False
+        late = 0.0
         while not (ended and self._marks.seen > seen):
-            readable = self._select(LATE if ended else None)
-            if ended and not readable:
+            readable = self._select(ended, max(late - time.monotonic(), 0) if ended else None)
+            if ended and time.monotonic() > late:
                 break
             if self._pty.master in readable and (data := self._pty.read()):
                 self._console.write(self._marks.feed(data))
-            if self._console.in_fd in readable and not ended:
+            if self._console.in_fd in readable:
                 self._take_keys()
             if self._channel.facts in readable:
                 for fact in self._channel.read():
-                    ended = self._hear(fact) or ended
+                    if self._hear(fact):
+                        ended, late = True, time.monotonic() + LATE
             if not ended and self._has_ended():
                 break
         self._console.write(self._marks.rest())
@@ -115,7 +135,8 @@ class Session:
         """Whether the command has ended with it."""
         if isinstance(fact, Taking):
             self._show_typing()
-            self._channel.go(self._go_on)
+            self._taken = True
+            self._channel.go(self._before)
         elif isinstance(fact, Asleep):
             self._pty.write(self._dialect.wakes)
         elif isinstance(fact, Ended):
@@ -123,7 +144,7 @@ class Session:
             self._take_typed_ahead()
             if self._dialect.trigger:
                 self._channel.go()
-            return True
+            return self._taken  # else of a line that came before it
         return False
 
     def _take_keys(self) -> None:
@@ -132,11 +153,12 @@ class Session:
             raise HungUp
         if data:
             self._pty.write(data)
+            self._last_key = time.monotonic()
 
-    def _select(self, patience: float | None) -> list[int]:
+    def _select(self, ended: bool, patience: float | None) -> list[int]:
         self._pty.flush()
         reading = [self._channel.facts]
-        if len(self._pty.backlog) < MOST_WAITING:
+        if len(self._pty.backlog) < MOST_WAITING and not ended:
             reading.append(self._console.in_fd)
         if len(self._console.backlog) < MOST_WAITING:
             reading.append(self._pty.master)
@@ -177,6 +199,8 @@ class Session:
 
         From now on the terminal does not echo: what we type at the shell's own prompt is not to be seen.
         """
+        if time.monotonic() - self._last_key < FRESH:
+            time.sleep(FRESH)  # the kernel hands keys on in a moment of its own
         try:
             self._at_prompt = found = termios.tcgetattr(self._slave)
             control = list(found[6])
@@ -218,8 +242,6 @@ class Session:
 
     def _life_ends(self) -> bool:
         """Whether a shell that was hung up on has ended soon; one that ignores it is let be."""
-        import time
-
         deadline = time.monotonic() + HANGUP
         while not self._pty.exited():
             if time.monotonic() > deadline:
