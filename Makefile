@@ -4,7 +4,7 @@ PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
 BIN := .venv/bin
 unexport PYTHONDONTWRITEBYTECODE PYTHONPATH PYTHONHOME VIRTUAL_ENV
 
-.PHONY: setup demo test test-real lint types format bench lock clean
+.PHONY: setup demo test shells test-real lint types format bench lock clean
 .DEFAULT_GOAL := setup
 
 setup: .venv/.ready
@@ -16,6 +16,7 @@ setup: .venv/.ready
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
 	@$(BIN)/python -m compileall -q synapse
+	@$(BIN)/python -c 'import synapse.terminal.ghostty_ffi' 2>/dev/null || true
 	@touch $@
 
 demo: setup
@@ -23,6 +24,14 @@ demo: setup
 
 test: setup
 	$(BIN)/python -m pytest
+
+# zsh and fish for the tests of the shell hook and of completion, which skip a shell that is not there.
+shells:
+	@for shell in zsh fish; do command -v $$shell >/dev/null 2>&1 || missing="$$missing $$shell"; done; \
+	if [ -n "$$missing" ] && ! { apt-get install -y -q $$missing || { apt-get update -q && apt-get install -y -q $$missing; }; } \
+		>/dev/null 2>&1 </dev/null; then \
+		echo "*** THE TESTS WITH$$missing DO NOT RUN: it is not installed, and apt-get cannot install it here ***" >&2; \
+	fi
 
 # The real Claude Code, Codex and Gemini CLI from npm, offline, against a scripted model on loopback.
 test-real: setup

@@ -25,8 +25,9 @@ from starlette.responses import JSONResponse
 from starlette.routing import BaseRoute, Route
 
 from benchmarks.table import SDK, SDK_SQLITE, SYNAPSE
-from synapse.a2a_card import About, agent_card
+from synapse.a2a_card import agent_card
 from synapse.a2a_routes import standard_routes
+from synapse.about import About
 from synapse.server import Door
 from synapse.task import Json, Task
 from synapse.task_store import TaskStore

@@ -2,40 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from a2a.server.request_handlers.response_helpers import agent_card_to_dict
 from a2a.types import a2a_pb2 as pb
 from google.protobuf.json_format import MessageToDict, ParseDict
 
-from synapse import __version__
 from synapse.a2a_compat import INPUT_MODES
 from synapse.a2a_convert import EXTENSION
+from synapse.about import REST, About
 from synapse.task import Json
 
 CONTEXT = "x-synapse-context"
 EXTENSIONS = (CONTEXT, EXTENSION)
-REST = "/a2a"
 _HOW = (
     "A message is typed at the agent's own prompt as [A2A:<task>:<sender>] followed by its text. One turn at "
     "a time: the rest waits in a queue, by priority, then arrival. Priority 5 interrupts the running turn."
 )
-
-
-@dataclass(frozen=True)
-class About:
-    """One agent. `url` is where it is reached, without a path."""
-
-    agent_id: str
-    name: str
-    agent_type: str
-    working_dir: str
-    url: str
-    title: str = ""
-    description: str = ""
-    version: str = __version__
-    tags: tuple[str, ...] = ()
-    grpc: str = ""  # host:port, only if it is to be in the card
 
 
 def agent_card(

@@ -19,7 +19,7 @@ from a2a.server.request_handlers.response_helpers import build_error_response
 from a2a.server.routes.rest_routes import create_rest_routes
 from a2a.types.a2a_pb2 import TaskState
 from a2a.utils import errors
-from a2a.utils.constants import AGENT_CARD_WELL_KNOWN_PATH, VERSION_HEADER
+from a2a.utils.constants import VERSION_HEADER
 from a2a.utils.error_handlers import build_rest_error_payload
 from sse_starlette.event import ensure_bytes
 from sse_starlette.sse import EventSourceResponse
@@ -27,10 +27,11 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 
-from synapse.a2a_card import EXTENSIONS, REST, About, agent_card, card_document
+from synapse.a2a_card import EXTENSIONS, agent_card, card_document
 from synapse.a2a_compat import A2AHandler
 from synapse.a2a_streams import RestStreams, RpcDispatcher
 from synapse.a2a_v03 import JsonRpc03, Rest03
+from synapse.about import CARD, REST, About
 from synapse.digest import sha256_hex
 from synapse.event_stream import EventStream, gone
 from synapse.push import PushSender
@@ -71,7 +72,7 @@ def standard_routes(
     ]
     refuse = _refuse_rest_strictly if strict else _refuse_rest
     return [
-        Route(AGENT_CARD_WELL_KNOWN_PATH, _card(about, strict, token_set), methods=["GET"]),
+        Route(CARD, _card(about, strict, token_set), methods=["GET"]),
         Route("/", _Door(rpc.handle_requests, _refuse_rpc, strict).serve, methods=["POST"]),
         *(
             Route(route.path, _Door(endpoint, refuse, strict).serve, methods=list(route.methods or ()))

@@ -69,7 +69,8 @@ class CommandParser:
         """The name as it is written, if it is known."""
         return name if self._names is None else self._names.get(name.casefold())
 
-    def parse(self, line: str, enter: bytes = b"\r") -> Command | Refusal | None:
+    def parse(self, line: str, enter: bytes = b"\r", wait: bool = True) -> Command | Refusal | None:
+        """`wait` is for a line without a flag that says."""
         found = self.split(line)
         if found is None:
             return None
@@ -79,7 +80,7 @@ class CommandParser:
             if self.passthrough:
                 return None
             return Refusal(name=typed, line=line, reason=f"no agent is called {typed}")
-        wait, priority, timeout = True, None, None
+        priority, timeout = None, None
         while match := _WORD.match(rest):
             flag, _, value = match[1].partition("=")
             if flag in WAIT | NO_WAIT and not value:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Annotated, Any, Protocol
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Body, Header, Path, Query, Request
 from fastapi.responses import JSONResponse, Response
 
+from synapse.about import About
 from synapse.callbacks import KEY, Callbacks, answer
 from synapse.dialect_models import (
     Answer,
@@ -79,27 +80,6 @@ TaskId = Annotated[str, Path(description="a task's id; the short one will do whi
 SendBody = Annotated[SendRequest, Body(openapi_examples=_SEND_EXAMPLES)]
 
 
-class About(Protocol):
-    """The agent. `url` is where it is reached, without a path."""
-
-    @property
-    def agent_id(self) -> str: ...
-    @property
-    def name(self) -> str: ...
-    @property
-    def agent_type(self) -> str: ...
-    @property
-    def working_dir(self) -> str: ...
-    @property
-    def url(self) -> str: ...
-    @property
-    def title(self) -> str: ...
-    @property
-    def description(self) -> str: ...
-    @property
-    def version(self) -> str: ...
-
-
 def dialect_routes(
     engine: TaskEngine,
     about: About,
@@ -111,10 +91,9 @@ def dialect_routes(
     """What is None is refused in a sentence. With a token set, the card, which everybody may read, does not
     tell where on this machine the agent works."""
     router = APIRouter(route_class=Route)
-    router.include_router(_messages(engine, callbacks))
-    router.include_router(_sending(engine))
-    router.include_router(_tasks(engine))
-    router.include_router(external_routes(external))
+    # Not included, which would make each of them once more.
+    for part in (_messages(engine, callbacks), _sending(engine), _tasks(engine), external_routes(external)):
+        router.routes += part.routes
 
     @router.get("/.well-known/agent.json", response_model=OldCard, tags=["Card"])
     async def card() -> Response:

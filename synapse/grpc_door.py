@@ -7,8 +7,9 @@ import hmac
 import logging
 from typing import TYPE_CHECKING, Any
 
-from synapse.a2a_card import About, agent_card
+from synapse.a2a_card import agent_card
 from synapse.a2a_compat import A2AHandler
+from synapse.about import About
 from synapse.push import PushSender
 from synapse.tasks import TaskEngine
 

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import uvloop
 
 from synapse import paths, processes
+from synapse.about import About
 from synapse.aftermath import clean_up
 from synapse.agent_context import SYSTEM, build_instructions
 from synapse.agents import open_channel
@@ -26,9 +27,11 @@ from synapse.config import Settings, unpack_settings
 from synapse.controller import TerminalController
 from synapse.delivery import Delivery
 from synapse.display import Display
+from synapse.doorkeeper import Doorkeeper
 from synapse.inbox import Action, Inbox
 from synapse.log_keeper import LogKeeper
 from synapse.loop_guard import LoopGuard
+from synapse.outbound import Outbound
 from synapse.output_log import OutputLog
 from synapse.profiles import unpack_profile
 from synapse.registry import AgentRegistry, Entry
@@ -44,9 +47,7 @@ from synapse.terminal.screen import undo_modes
 if TYPE_CHECKING:
     import grpc
 
-    from synapse.a2a_card import About
     from synapse.messenger import Messenger
-    from synapse.server import Door, Shared
 
 logger = logging.getLogger(__name__)
 
@@ -81,7 +82,7 @@ class Host:
         self._settings: Settings
         self._token: str | None = None
         self._about: About
-        self._shared: Shared
+        self._outbound: Outbound
         self._registry = AgentRegistry()
         self._engine: TaskEngine | None = None
         self._folder = ""
@@ -100,25 +101,29 @@ class Host:
             await self._ended.wait()
             self._finish()
             return
+        assert self._engine is not None
+        self._about = self._introduce()
+        self._outbound = Outbound(self._engine, self._settings.push.allow_private)
         courier = asyncio.ensure_future(self._deliver())
-        doors = self._open_doors()
-        serving = [asyncio.ensure_future(door.open()) for door in doors]
-        for door, serve in zip(doors, serving, strict=True):
-            await door.is_open(serve)
+        doors = Doorkeeper(self._tcp, self._control, self._settings, self._token)
+        serving = doors.serve(self._controller, self._engine, self._about, self._outbound)
         grpc = await self._open_grpc()
-        self._open_messenger()
         receiver = await EventReceiver(self._events, self._on_event).serve()  # it closes when let go of
         self._send(wire.pack(wire.READY))
+        self._open_messenger()
         undo_modes(self._controller.screen)  # 25 ms the first time, which `_restore_terminal` does not have
-        await self._ended.wait()
+        ended = asyncio.ensure_future(self._ended.wait())
+        await asyncio.wait((ended, serving), return_when=asyncio.FIRST_COMPLETED)
+        if not ended.done():
+            serving.result()
+            raise RuntimeError("the server has ended")  # the relay starts another host
         courier.cancel()
         self._finish()
         receiver.close()
-        for door in doors:
-            door.close()
+        doors.close()
         if grpc is not None:
             await grpc.stop(0)
-        await asyncio.wait(serving, timeout=1.5)
+        await asyncio.wait((serving,), timeout=1.5)
 
     def _relay_is_gone(self) -> bool:
         """Whether its end of the wire is closed, read to the end or not."""
@@ -126,20 +131,10 @@ class Host:
         poll.register(self._link, 0)
         return bool(poll.poll(0))
 
-    def _open_doors(self) -> "list[Door]":
-        # Most of what a host has to load.
-        from synapse.a2a_card import About
-        from synapse.a2a_client import AsyncA2AClient, Origin
-        from synapse.doors import Bodies, Doors, names_for
-        from synapse.doors.connections import at_most
-        from synapse.external_door import ExternalDoor
-        from synapse.server import Door, Shared, private_app, public_app
-
-        assert self._controller is not None and self._engine is not None
-        limits, ip = self._settings.limits, self._tcp.getsockname()[0]
-        names = names_for(ip, str(self._entry["endpoint"]), self._settings.allowed_hosts)
+    def _introduce(self) -> About:
+        assert self._controller is not None
         profile, entry = self._controller.profile, self._entry
-        self._about = about = About(
+        return About(
             agent_id=str(entry["agent_id"]),
             name=str(entry["name"]),
             agent_type=str(entry["agent_type"]),
@@ -148,16 +143,6 @@ class Host:
             title=profile.title,
             description=profile.description,
         )
-        private = self._settings.push.allow_private
-        origin = Origin(about.agent_id, about.name, in_turn=False)
-        elsewhere = ExternalDoor(AsyncA2AClient(origin, allow_private=private))
-        self._shared = shared = Shared(self._engine, private, elsewhere)
-        public = public_app(self._controller, self._engine, about, shared, self._token is not None)
-        app = Bodies(public, limits.body)
-        return [
-            Door(Doors(app, names, self._token, limits.rate), self._tcp, at_most(limits.connections)),
-            Door(private_app(self._controller, self._engine, about, shared), self._control),
-        ]
 
     def _open_messenger(self) -> None:
         """From now on a human can write to other agents at this one's prompt, and replies find their way."""
@@ -186,7 +171,7 @@ class Host:
         ip = self._tcp.getsockname()[0]
         address = f"{f'[{ip}]' if ':' in ip else ip}:{self._settings.grpc_port}"
         largest = self._settings.limits.body
-        return await serve_grpc(self._engine, self._about, self._shared.push, address, self._token, largest)
+        return await serve_grpc(self._engine, self._about, self._outbound.push, address, self._token, largest)
 
     async def _deliver(self) -> None:
         """Carry tasks; a fault in one of them must not end the others."""

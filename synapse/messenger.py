@@ -15,13 +15,13 @@ from typing import Any
 from synapse import inbox as boxes
 from synapse.a2a_client import AsyncA2AClient, StillWorking
 from synapse.a2a_task import A2ATask, Json
-from synapse.address_book import ALL, AddressBook
+from synapse.address_book import AddressBook
 from synapse.config import InputRouting
 from synapse.controller import TerminalController
 from synapse.errands import Errand, Errands
 from synapse.errors import SynapseError, TargetError
 from synapse.inbox import Action, Answer, HandOver, Inbox
-from synapse.registry import Entry
+from synapse.registry import ALL, ALL_HERE, Entry
 from synapse.task import TaskError, text_message
 from synapse.task_shelf import last_known
 from synapse.tasks import TaskEngine
@@ -113,8 +113,8 @@ class Messenger:
             "timeout": command["timeout"],
             "sent_at": time.time(),
         }
-        if base["target"].casefold() == ALL:
-            found = self._book.everybody()
+        if base["target"].casefold() in (ALL, ALL_HERE):
+            found = self._book.everybody(base["target"])
             return [
                 Errand(**base | {"id": f"{name}.{n}", "target": str(e["name"]), "agent": str(e["agent_id"])})
                 for n, e in enumerate(found)

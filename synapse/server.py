@@ -12,22 +12,20 @@ import uvicorn
 from fastapi import FastAPI, HTTPException
 from fastapi.responses import StreamingResponse
 from pydantic import BaseModel, Field
+from starlette.routing import BaseRoute
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from synapse import __version__, keys
-from synapse.a2a_card import About
-from synapse.a2a_convert import notification
-from synapse.a2a_routes import standard_routes
-from synapse.callbacks import Callbacks
+from synapse.a2a_door import StandardDoor
+from synapse.about import About
 from synapse.controller import TerminalController
 from synapse.dialect import dialect_routes
 from synapse.docs_page import docs_routes
 from synapse.external_routes import ExternalAgents
-from synapse.push import PushSender
+from synapse.outbound import Outbound
 from synapse.recording import record
 from synapse.registry import READY
 from synapse.tasks import TaskEngine
-from synapse.urls import Pinned, UrlRefused, pin_url_async
 
 
 class Status(BaseModel):
@@ -71,31 +69,13 @@ class Contents(BaseModel):
     lines: list[str]
 
 
-class Shared:
-    """What the doors of one agent have in common: who is told of its tasks, and who speaks to others."""
-
-    def __init__(
-        self, engine: TaskEngine, allow_private: bool, external: ExternalAgents | None = None
-    ) -> None:
-        self.external = external
-
-        async def check(url: str) -> Pinned:
-            return await pin_url_async(url, allow_private)
-
-        async def check_callback(url: str) -> Pinned:
-            return await pin_url_async(url, allow_private, allow_loopback=True)
-
-        self.push = PushSender(engine.store, check, notification)
-        self._posts = PushSender(engine.store, check_callback, lambda *_: None)
-        self.callbacks = Callbacks(engine, check_callback, self._posts.post_soon, UrlRefused)
-
-    async def close(self) -> None:
-        await self.push.close()
-        await self._posts.close()
-
-
 def public_app(
-    controller: TerminalController, engine: TaskEngine, about: About, shared: Shared, token_set: bool = False
+    controller: TerminalController,
+    engine: TaskEngine,
+    about: About,
+    outbound: Outbound,
+    external: ExternalAgents,
+    token_set: bool = False,
 ) -> FastAPI:
     """What the TCP port serves: the specification's dialect, and the standard in both its versions."""
     app = FastAPI(
@@ -118,15 +98,25 @@ def public_app(
             title=controller.screen.title,
         )
 
-    app.include_router(dialect_routes(engine, about, shared.callbacks, shared.external, token_set=token_set))
-    app.include_router(docs_routes())
-    app.router.routes += standard_routes(engine, about, shared.push, token_set=token_set)
+    def standard() -> list[BaseRoute]:
+        from synapse.a2a_routes import standard_routes
+
+        return standard_routes(engine, about, outbound.push, token_set=token_set)
+
+    dialect = dialect_routes(engine, about, outbound.callbacks, external, token_set=token_set)
+    app.router.routes += [*dialect.routes, *docs_routes().routes, StandardDoor(standard)]
     return app
 
 
-def private_app(controller: TerminalController, engine: TaskEngine, about: About, shared: Shared) -> FastAPI:
+def private_app(
+    controller: TerminalController,
+    engine: TaskEngine,
+    about: About,
+    outbound: Outbound,
+    external: ExternalAgents,
+) -> FastAPI:
     """What the Unix socket serves besides: the terminal itself."""
-    app = public_app(controller, engine, about, shared)
+    app = public_app(controller, engine, about, outbound, external)
 
     @app.get("/terminal/screen")
     async def screen() -> ScreenModel:

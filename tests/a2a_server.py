@@ -14,10 +14,11 @@ import httpx
 from a2a.types.a2a_pb2 import AgentCard
 from fastapi import FastAPI
 
-from synapse.a2a_card import About, agent_card
+from synapse.a2a_card import agent_card
 from synapse.a2a_compat import A2AHandler
 from synapse.a2a_convert import notification
 from synapse.a2a_routes import standard_routes
+from synapse.about import About
 from synapse.grpc_door import open_grpc
 from synapse.push import PushSender
 from synapse.server import Door

@@ -10,6 +10,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import hypothesis
@@ -24,6 +25,12 @@ hypothesis.settings.register_profile("synapse", deadline=None)
 hypothesis.settings.load_profile("synapse")
 
 SYNAPSE = [sys.executable, "-P", "-m", "synapse"]
+
+# What somebody has set must not decide what the tests find: a proxy, a runtime directory, an agent's name.
+_OURS = ("SYNAPSE_REAL", "SYNAPSE_GOLDEN")
+for _name in sorted({*os.environ} - {*_OURS}):
+    if _name.startswith(("SYNAPSE_", "A2A_", "XDG_")) or _name.lower().endswith("_proxy"):
+        del os.environ[_name]
 
 
 class Home:
@@ -42,6 +49,14 @@ class Home:
             "LANG": "C.UTF-8",
             "SYNAPSE_TEST": str(path),
         }
+
+    @contextmanager
+    def ours(self) -> Iterator[None]:
+        """Make it the home of this process too."""
+        with pytest.MonkeyPatch.context() as patch:
+            for key in ("SYNAPSE_HOME", "A2A_HOME"):
+                patch.setenv(key, self.env[key])
+            yield
 
     def run(
         self, *words: str, check: bool = True, input: str = "", **more: str
@@ -119,12 +134,10 @@ def _describe(pid: int) -> str:
     return f"{command}(state {stat[0]}, {stat[11]} ticks of CPU, {(folder / 'wchan').read_text()})"
 
 
-@pytest.fixture
-def home(monkeypatch: pytest.MonkeyPatch) -> Iterator[Home]:
-    path = Path(tempfile.mkdtemp(prefix="synt-"))  # short: sockets have 107 bytes
-    made = Home(path)
-    for key in ("SYNAPSE_HOME", "A2A_HOME"):
-        monkeypatch.setenv(key, made.env[key])
+@contextmanager
+def new_home() -> Iterator[Home]:
+    """A home; at its end nothing that was started from it may be left."""
+    made = Home(Path(tempfile.mkdtemp(prefix="synt-")))  # short: sockets have 107 bytes
     left: list[int] = []
     try:
         yield made
@@ -137,5 +150,14 @@ def home(monkeypatch: pytest.MonkeyPatch) -> Iterator[Home]:
     finally:
         for pid in left or made.processes():
             os.kill(pid, signal.SIGKILL)
-        shutil.rmtree(paths.runtime_dir(), ignore_errors=True)  # of agents killed with no chance to clear it
-        shutil.rmtree(path, ignore_errors=True)
+        with made.ours():
+            shutil.rmtree(
+                paths.runtime_dir(), ignore_errors=True
+            )  # of agents killed with no chance to clear it
+        shutil.rmtree(made.path, ignore_errors=True)
+
+
+@pytest.fixture
+def home() -> Iterator[Home]:
+    with new_home() as made, made.ours():
+        yield made

@@ -14,6 +14,7 @@ from typing import Any
 import httpx
 from fastapi import FastAPI
 
+from synapse.about import About
 from synapse.callbacks import Callbacks
 from synapse.dialect import dialect_routes
 from synapse.docs_page import docs_routes
@@ -23,17 +24,15 @@ from synapse.task_store import TaskStore
 from synapse.tasks import Limits, TaskEngine
 from tests.dialect_courier import ScriptedCourier
 
-
-@dataclass(frozen=True)
-class Self:
-    agent_id: str = "a" * 64
-    name: str = "claude"
-    agent_type: str = "claude"
-    working_dir: str = "/srv/project"
-    url: str = "http://localhost:8100"
-    title: str = "Claude Code"
-    description: str = ""
-    version: str = "0.1.0"
+SELF = About(
+    agent_id="a" * 64,
+    name="claude",
+    agent_type="claude",
+    working_dir="/srv/project",
+    url="http://localhost:8100",
+    title="Claude Code",
+    version="0.1.0",
+)
 
 
 class Server:
@@ -43,7 +42,7 @@ class Server:
         self.posted: list[tuple[str, dict[str, Any]]] = []
         callbacks = Callbacks(self.engine, self._check, lambda url, body: self.posted.append((url, body)))
         self.app = FastAPI(title="Synapse: claude", docs_url=None, redoc_url=None)
-        self.app.include_router(dialect_routes(self.engine, Self(), callbacks, external))
+        self.app.include_router(dialect_routes(self.engine, SELF, callbacks, external))
         self.app.include_router(docs_routes())
         self.client = httpx.AsyncClient()
 

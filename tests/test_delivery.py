@@ -12,7 +12,6 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-import httpx
 import pytest
 
 from synapse.agents.base import Channel, Surroundings
@@ -25,9 +24,10 @@ from synapse.task import text_message
 from synapse.task_store import TaskStore
 from synapse.tasks import TaskEngine
 from tests.conftest import Home, wait
+from tests.fake_agent import Answering, elsewhere
+from tests.running import Agent, Lasting, start
 from tests.test_relay import hosts
 
-ENDED = ("completed", "failed", "canceled")
 MODES: dict[str, tuple[str, ...]] = {
     "line": (),
     "tui": ("--tui",),
@@ -36,66 +36,35 @@ MODES: dict[str, tuple[str, ...]] = {
 }
 
 
-class Agent:
-    """A running reference agent, spoken to by HTTP."""
-
-    def __init__(self, home: Home, name: str = "a") -> None:
-        self.home = home
-        self.name = name
-        self.http = httpx.Client(base_url=f"http://127.0.0.1:{home.agents()[name]['port']}", timeout=20)
-
-    def send(self, text: str, priority: int = 1) -> str:
-        answer = self.http.post(f"/tasks/send-priority?priority={priority}", json={"message": text})
-        assert answer.status_code == 200, answer.text
-        return str(answer.json()["task"]["id"])
-
-    def get(self, task: str) -> dict[str, Any]:
-        found: dict[str, Any] = self.http.get(f"/tasks/{task}").json()
-        return dict(found.get("task", found))
-
-    def until(self, task: str, *states: str, patience: float = 20.0) -> dict[str, Any]:
-        found: dict[str, Any] = {}
-
-        def arrived() -> bool:
-            nonlocal found
-            try:
-                found = self.get(task)
-            except httpx.TransportError:
-                return False  # the host is being replaced
-            return found["state"] in (states or ENDED)
-
-        try:
-            wait(arrived, f"{states or ENDED}", patience)
-        except AssertionError as error:
-            raise AssertionError(
-                f"{error}: {found}\n{self.home.run('why', self.name, check=False).stdout}"
-            ) from None
-        return found
-
-    def reply(self, text: str) -> str:
-        done = self.until(self.send(text))
-        assert done["state"] == "completed", done
-        return str(done["artifacts"][0]["data"])
-
-    def contents(self) -> str:
-        return "\n".join(self.home.run("screen", self.name).stdout.split("\n"))
-
-
-@pytest.fixture(params=MODES)
-def agent(home: Home, request: pytest.FixtureRequest) -> Iterator[Agent]:
-    yield from start(home, *MODES[request.param])
+@pytest.fixture(scope="module", params=MODES)
+def lasting(request: pytest.FixtureRequest) -> Iterator[Lasting]:
+    with Lasting(*MODES[request.param]) as made:
+        yield made
 
 
 @pytest.fixture
-def tui(home: Home) -> Iterator[Agent]:
-    yield from start(home, "--tui")
+def agent(lasting: Lasting) -> Iterator[Agent]:
+    with lasting.lent() as agent:
+        yield agent
 
 
-def start(home: Home, *arguments: str) -> Iterator[Agent]:
-    home.run("start", "dummy", "--name", "a", "--", *arguments)
-    made = Agent(home)
-    yield made
-    made.http.close()
+@pytest.fixture(scope="module")
+def lasting_tui() -> Iterator[Lasting]:
+    with Lasting("--tui") as made:
+        yield made
+
+
+@pytest.fixture
+def tui(lasting_tui: Lasting) -> Iterator[Agent]:
+    with lasting_tui.lent() as agent:
+        yield agent
+
+
+@pytest.fixture
+def own(home: Home) -> Iterator[Agent]:
+    """One that the test may break."""
+    with start(home, "--tui") as agent:
+        yield agent
 
 
 def steps(task: dict[str, Any]) -> list[str]:
@@ -183,20 +152,35 @@ def test_a_message_carries_the_mark_of_who_sent_it(tui: Agent) -> None:
     assert tui.until(task)["artifacts"][0]["data"] == f"[A2A:{task[:8]}:bob]"
 
 
-def test_a_store_that_opens_late_gives_up_its_tasks(tui: Agent) -> None:
-    first, second = tui.send("silent 3 one"), tui.send("say two")
-    tui.until(first, "working")
-    path = next((tui.home.path / "synapse").glob("agents/*/tasks.db"))
+def test_a_store_that_opens_late_gives_up_its_tasks(own: Agent) -> None:
+    first, second = own.send("silent 3 one"), own.send("say two")
+    own.until(first, "working")
+    path = next((own.home.path / "synapse").glob("agents/*/tasks.db"))
     lock = sqlite3.connect(path, isolation_level=None, timeout=0)
     lock.execute("PRAGMA locking_mode = EXCLUSIVE")
-    for pid in hosts(tui.home):
+    for pid in hosts(own.home):
         os.kill(pid, signal.SIGKILL)
     wait(lambda: _locks(lock), "a lock")
-    wait(lambda: tui.http.get("/status").status_code == 200, "a new host")
-    assert tui.http.get(f"/tasks/{second}").status_code == 404
+    wait(lambda: own.http.get("/status").status_code == 200, "a new host")
+    assert own.http.get(f"/tasks/{second}").status_code == 404
     lock.close()
-    assert tui.until(first)["artifacts"][0]["data"] == "one"
-    assert tui.until(second)["artifacts"][0]["data"] == "two"
+    assert own.until(first)["artifacts"][0]["data"] == "one"
+    assert own.until(second)["artifacts"][0]["data"] == "two"
+
+
+def test_a_new_host_that_nobody_asks_still_tells_what_was_promised(own: Agent) -> None:
+    async def receive(request: Answering) -> None:
+        await request.json({})
+
+    with elsewhere() as other:
+        other.on["/told"] = receive
+        body = {"content": "silent 0.5 done", "callback_url": f"{other.url}/told"}
+        own.http.post("/message", json=body).raise_for_status()
+        wait(lambda: own.home.agents()["a"]["status"] == "PROCESSING", "the turn")
+        for pid in hosts(own.home):
+            os.kill(pid, signal.SIGKILL)
+        wait(lambda: other.calls("/told"), "the callback")
+        assert "done" in json.dumps(other.calls("/told")[0].body)
 
 
 def _locks(lock: sqlite3.Connection) -> bool:
@@ -210,7 +194,7 @@ def _locks(lock: sqlite3.Connection) -> bool:
 def test_the_limits_of_the_settings_hold(home: Home) -> None:
     (home.path / "synapse").mkdir()
     (home.path / "synapse" / "config.yaml").write_text("limits: {queue: 1, message: 1024}\n")
-    for made in start(home, "--tui"):
+    with start(home, "--tui") as made:
         made.until(made.send("silent 5"), "working")
         made.send("say waits")
         full = made.http.post("/tasks/send", json={"message": "one too many"})
@@ -272,11 +256,11 @@ def test_control_characters_do_not_reach_the_terminal(tui: Agent) -> None:
     )
 
 
-def test_the_agent_ends_and_its_tasks_fail_with_the_reason(tui: Agent) -> None:
-    waiting = [tui.send("silent 1 x"), tui.send("exit 3"), tui.send("say never")]
-    wait(lambda: "a" not in tui.home.agents(), "its end", 30)
-    tui.home.run("start", "dummy", "--name", "a")
-    again = Agent(tui.home)
+def test_the_agent_ends_and_its_tasks_fail_with_the_reason(own: Agent) -> None:
+    waiting = [own.send("silent 1 x"), own.send("exit 3"), own.send("say never")]
+    wait(lambda: "a" not in own.home.agents(), "its end", 30)
+    own.home.run("start", "dummy", "--name", "a")
+    again = Agent(own.home)
     ended = [again.get(task) for task in waiting]
     assert [task["state"] for task in ended] == ["completed", "failed", "failed"]
     assert "status 3" in ended[1]["error"]["message"]
@@ -340,22 +324,28 @@ def test_keys_typed_while_a_message_is_typed_come_after_it(home: Home) -> None:
 @pytest.mark.parametrize("mode", ["line", "screen only"])
 def test_each_accepted_task_ends_once_whenever_the_host_dies(home: Home, mode: str) -> None:
     home.profile("slow", "extends: dummy\nsubmit_delay: 0.15\n")
-    home.run("start", "slow", "--name", "a", "--", *MODES[mode])
-    agent = Agent(home)
-    for delay in (0.0, 0.02, 0.1, 0.17, 0.25, 0.6):
-        before = hosts(home)
-        running, queued = agent.send(f"silent 0.4 turn {delay}"), agent.send(f"say next {delay}")
-        time.sleep(delay)  # at whatever step that is
-        os.kill(before[0], signal.SIGKILL)
-        first, second = agent.until(running, patience=40), agent.until(queued, patience=40)
-        assert (first["state"], second["state"]) == ("completed", "completed"), (delay, first, second)
-        assert first["artifacts"][0]["data"] == f"turn {delay}"
-        assert second["artifacts"][0]["data"] == f"next {delay}"
-        contents = home.run("logs", "a").stdout + agent.contents()
-        for task in (running, queued):
-            typed = contents.count(f"[A2A:{task[:8]}:")
-            assert typed >= 1
-    agent.http.close()
+
+    def kill_twice(name: str, *delays: float) -> None:
+        """No oftener: the third host within a minute is made to wait."""
+        home.run("start", "slow", "--name", name, "--", *MODES[mode])
+        agent = Agent(home, name)
+        for delay in delays:
+            (host,) = hosts(home, name)
+            running, queued = agent.send(f"silent 0.4 turn {delay}"), agent.send(f"say next {delay}")
+            time.sleep(delay)  # at whatever step that is
+            os.kill(host, signal.SIGKILL)
+            first, second = agent.until(running, patience=60), agent.until(queued, patience=60)
+            assert (first["state"], second["state"]) == ("completed", "completed"), (delay, first, second)
+            assert first["artifacts"][0]["data"] == f"turn {delay}"
+            assert second["artifacts"][0]["data"] == f"next {delay}"
+            contents = home.run("logs", name).stdout + agent.contents()
+            for task in (running, queued):
+                typed = contents.count(f"[A2A:{task[:8]}:")
+                assert typed >= 1
+        agent.http.close()
+
+    with ThreadPoolExecutor(3) as pool:
+        list(pool.map(kill_twice, "abc", (0.0, 0.1, 0.25), (0.02, 0.17, 0.6)))
 
 
 def test_after_a_restart_the_reply_to_an_earlier_message_is_not_that_of_the_last(tmp_path: Path) -> None:

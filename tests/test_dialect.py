@@ -16,7 +16,7 @@ from synapse import database
 from synapse.dialect import old_card
 from synapse.external_routes import ExternalFailed
 from synapse.task import Json
-from tests.dialect_server import Self, Server, served, serving
+from tests.dialect_server import SELF, Server, served, serving
 
 
 def refused(response: httpx.Response, status: int, code: str, *words: str) -> str:
@@ -305,7 +305,7 @@ def test_the_card() -> None:
         assert card["x-synapse-context"]["agent_id"] == "a" * 64
 
     served(test)
-    assert "working_dir" not in old_card(Self(), token_set=True)["x-synapse-context"]
+    assert "working_dir" not in old_card(SELF, token_set=True)["x-synapse-context"]
 
 
 # --- what is refused --------------------------------------------------------------------------------------

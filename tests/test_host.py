@@ -16,6 +16,7 @@ from synapse.config import load_settings
 from synapse.profiles import pack_profile
 from synapse.relay import wire
 from tests.conftest import Home, wait
+from tests.serving import ask
 
 PATIENCE = 30.0  # on a machine that has other things to do
 
@@ -28,7 +29,7 @@ class Relay:
         self.wire, theirs = socket.socketpair()
         tcp = socket.create_server(("127.0.0.1", 0))
         listeners = [tcp, self._listener(home, "c"), self._listener(home, "e")]
-        self._port = tcp.getsockname()[1]
+        self.port = tcp.getsockname()[1]
         inherited = [theirs, *listeners]
         for sock in inherited:
             os.set_inheritable(sock.fileno(), True)
@@ -49,7 +50,7 @@ class Relay:
             "agent_id": "a" * 64,
             "name": "a",
             "agent_type": "dummy",
-            "port": self._port,
+            "port": self.port,
             "status": "READY",
             "pid": 1,
             "working_dir": str(self._home.work),
@@ -125,3 +126,20 @@ def test_a_host_ends_even_when_a_lock_is_never_released(home: Home) -> None:
     with home.registry.mutex():
         assert relay.leave() == -signal.SIGALRM
     assert "cleaning up" in Path(paths.log_file("a")).read_text()
+
+
+def test_a_host_loads_a_server_at_the_first_knock_and_the_standard_when_it_is_asked_for(home: Home) -> None:
+    relay = Relay(home)
+    relay.wire.sendall(relay.hello())
+    assert relay.wire.recv(100)
+
+    def loaded() -> list[bool]:
+        libraries = Path(f"/proc/{relay.host}/maps").read_text()
+        return ["pydantic_core" in libraries, "google/_upb" in libraries]
+
+    assert loaded() == [False, False]
+    assert ask(relay.port, "/status")[0] == 200 and loaded() == [True, False]
+    assert ask(relay.port, "/.well-known/agent-card.json")[2]["name"] == "a" and loaded() == [True, True]
+    for path, status in (("/a2a/nothing", 404), ("/a2a", 404), ("/", 405)):
+        assert ask(relay.port, path)[0] == status
+    assert relay.leave() == 0

@@ -386,14 +386,18 @@ class TestFaults:
         assert home.processes() == []
 
 
-def hosts(home: Home) -> list[int]:
+def hosts(home: Home, name: str = "") -> list[int]:
+    """The hosts that run, of all agents or of one."""
+    relay = str(home.agents()[name]["pid"]) if name else ""
     found = []
     for pid in home.processes():
         try:
-            if b"synapse.host" in Path(f"/proc/{pid}/cmdline").read_bytes():
-                found.append(pid)
+            mine = b"synapse.host" in Path(f"/proc/{pid}/cmdline").read_bytes()
+            parent = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1]
         except OSError:
-            pass
+            continue
+        if mine and relay in ("", parent):
+            found.append(pid)
     return found
 
 

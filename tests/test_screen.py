@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import gzip
 import json
+import marshal
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -134,3 +137,37 @@ def test_the_emulator_can_be_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("avt", "ghostty"):
         monkeypatch.setenv("SYNAPSE_SCREEN", name)
         assert make_screen(10, 5).name == name
+
+
+class TestDeclarations:
+    """Those of libghostty-vt, which nobody should have to wait for twice."""
+
+    @pytest.mark.parametrize("kept", ["nothing", "the same", "others", "rubbish"])
+    def test_cffi_reads_them_once(self, tmp_path: Path, kept: str) -> None:
+        program = (
+            "import marshal, sys, synapse.terminal as terminal\n"
+            "from importlib import util\n"
+            f"cache = {str(tmp_path / 'abi')!r}\n"
+            "spec = util.find_spec('synapse.terminal.ghostty_ffi')\n"
+            "code = open(spec.origin).read().replace('_CACHE = ', f'_CACHE = {cache!r} or ')\n"
+            "module = util.module_from_spec(spec); sys.modules[spec.name] = module\n"
+            "exec(compile(code, spec.origin, 'exec'), module.__dict__)\n"
+            "from synapse.terminal.ghostty import GhosttyScreen\n"
+            "screen = GhosttyScreen(20, 5); screen.feed(b'\\x1b]2;title\\x07hello')\n"
+            "print(screen.text().strip(), screen.title, screen.cursor, 'cffi' in sys.modules)\n"
+        )
+
+        def run() -> str:
+            done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+            return done.stdout + done.stderr
+
+        cache = tmp_path / "abi"
+        if kept == "the same":
+            run()
+        elif kept == "others":
+            cache.write_bytes(marshal.dumps(([1], {})))
+        elif kept == "rubbish":
+            cache.write_bytes(b"\xff\x00")
+        assert run() == f"hello title (5, 0) {kept != 'the same'}\n"
+        assert run() == "hello title (5, 0) False\n"
+        assert [path.name for path in tmp_path.iterdir()] == ["abi"]

@@ -3,17 +3,28 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
+import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.conftest import Home, wait
+from tests.conftest import SYNAPSE, Home, wait
+from tests.running import Lasting
+
+
+@pytest.fixture(scope="module")
+def lasting() -> Iterator[Lasting]:
+    with Lasting("--tui") as made:
+        yield made
 
 
 @pytest.fixture
-def agent(home: Home) -> Home:
-    home.run("start", "dummy", "--name", "a", "--", "--tui")
-    return home
+def agent(lasting: Lasting) -> Iterator[Home]:
+    with lasting.lent() as made:
+        yield made.home
 
 
 def test_the_reply_alone_is_printed(agent: Home) -> None:
@@ -54,7 +65,6 @@ def test_json_is_one_document(agent: Home) -> None:
         (("a", "--file", "/nowhere/at/all"), 2, "cannot read"),
         (("a", "--return", "--timeout", "0.5", "silent 20 x"), 4, "synapse task"),
         (("a", "--return", "confirm Shall I?"), 5, "synapse input"),
-        (("a", "--return", "exit 3"), 1, "status 3"),
     ],
 )
 def test_what_goes_wrong_is_one_sentence_and_a_status(
@@ -62,6 +72,13 @@ def test_what_goes_wrong_is_one_sentence_and_a_status(
 ) -> None:
     done = agent.run("send", *words, check=False)
     assert done.returncode == status and said in done.stderr and done.stdout == "", done
+    assert "Traceback" not in done.stderr
+
+
+def test_an_agent_that_ends_is_said(home: Home) -> None:
+    home.run("start", "dummy", "--name", "a", "--", "--tui")
+    done = home.run("send", "a", "--return", "exit 3", check=False)
+    assert done.returncode == 1 and "status 3" in done.stderr and done.stdout == "", done
     assert "Traceback" not in done.stderr
 
 
@@ -78,6 +95,63 @@ def test_to_all_but_oneself(home: Home) -> None:
     assert sorted(done.stdout.split("\n")) == ["", "a: here", "b: here"]
     documents = json.loads(home.run("send", "all", "--return", "--json", "say here").stdout)
     assert sorted(d["agent"] for d in documents) == ["a", "b", "c"]
+
+
+def test_one_that_fails_does_not_stop_the_others(home: Home) -> None:
+    for name in ("a", "c"):
+        home.run("start", "dummy", "--name", name)
+    home.run("send", "c", "silent 60 x")
+    wait(lambda: home.agents()["c"]["status"] == "PROCESSING", "a turn of c")
+    with home.terminal("send", "all", "--return", "say here") as terminal:
+        terminal.wait_for("a: here")  # as it comes
+        os.kill(int(str(home.agents()["c"]["pid"])), signal.SIGTERM)
+        terminal.wait_for("c: ")
+        assert terminal.wait_exit() == 1
+        assert "a: here" in terminal.screen.text() and "Traceback" not in terminal.screen.text()
+
+
+@pytest.mark.parametrize("line", [False, True])
+def test_one_who_asks_and_one_who_is_late(agent: Home, line: bool) -> None:
+    words = ("send", "--line") if line else ("send", "all", "--return", "confirm Shall I?")
+    done = agent.run(*words, check=False, input="@all --return confirm Shall I?" if line else "")
+    assert done.returncode == 5 and "a: it asks: " in done.stdout and "synapse input" in done.stdout
+
+
+def test_a_reader_that_leaves(agent: Home) -> None:
+    for target in ("a", "all"):
+        script = f'"$@" send {target} --return "lines 3000" | head -1; exit "${{PIPESTATUS[0]}}"'
+        done = subprocess.run(
+            ["bash", "-c", script, "-", *SYNAPSE], env=agent.env, capture_output=True, text=True, timeout=60
+        )
+        assert "line 1" in done.stdout and done.stdout.count("\n") == 1 and done.stderr == ""
+        assert done.returncode in (0, 1)  # it may have written all before
+
+
+def test_closed_streams(agent: Home) -> None:
+    for redirection, said in ((">&-", ""), ("2>&-", "x\n"), ("<&-", "x\n"), ("<&- >&- 2>&-", "")):
+        script = f'"$@" send a --return "say x" {redirection}'
+        done = subprocess.run(
+            ["bash", "-c", script, "-", *SYNAPSE], env=agent.env, capture_output=True, text=True, timeout=60
+        )
+        assert (done.returncode, done.stdout, done.stderr) == (0, said, "")
+
+
+def test_bytes_that_are_no_text_a_home_that_cannot_be_written_and_proxies(agent: Home) -> None:
+    for words, data in (((b"say x\xff",), b""), ((b"-",), b"say x\xff")):
+        command = [*map(os.fsencode, SYNAPSE), b"send", b"a", b"--return", *words]
+        done = subprocess.run(command, env=agent.env, input=data, capture_output=True, timeout=60)
+        assert done.stdout.decode() == "x\ufffd\n" and done.stderr == b""
+    agent.env |= dict.fromkeys(("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"), "http://127.0.0.1:1")
+    answer = agent.run("send", "a", "--return", "say x", SYNAPSE_HOME="/proc/nowhere", NO_COLOR="1")
+    assert (answer.stdout, answer.stderr) == ("x\n", "")
+
+
+def test_a_long_message_from_a_pipe(agent: Home) -> None:
+    long = "x" * 900_000
+    done = agent.run("send", "a", "--no-wait", "--json", "-", input=long)
+    assert json.loads(done.stdout)["message"]["parts"][0]["text"] == long
+    done = agent.run("send", "a", "-", input="x" * 3_000_000, check=False)
+    assert done.returncode == 1 and "limits.message" in done.stderr and done.stderr.count("\n") == 1
 
 
 def test_a_question_is_asked_in_the_terminal(agent: Home) -> None:
@@ -99,3 +173,20 @@ def test_ctrl_c_ends_the_wait_and_asks_about_the_task(agent: Home) -> None:
         terminal.wait_for("canceled")
         assert terminal.wait_exit() == 130
     wait(lambda: agent.agents()["a"]["status"] == "READY", "READY")
+
+
+def test_everybody_here_is_not_everybody(home: Home) -> None:
+    home.run("start", "dummy", "--name", "near")
+    elsewhere = home.path / "elsewhere"
+    elsewhere.mkdir()
+    command = [*SYNAPSE, "start", "dummy", "--name", "far"]
+    subprocess.run(command, env=home.env, cwd=elsewhere, check=True, stdin=subprocess.DEVNULL)
+    assert home.run("send", "all-here", "--return", "say me").stdout == "near: me\n"
+    assert sorted(home.run("send", "all", "--return", "say me").stdout.split("\n")) == [
+        "",
+        "far: me",
+        "near: me",
+    ]
+    home.run("stop", "near")
+    alone = home.run("send", "all-here", "x", check=False)
+    assert alone.returncode == 3 and "runs in this directory" in alone.stderr

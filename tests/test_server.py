@@ -7,6 +7,7 @@ import json
 import os
 import socket
 import stat
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -14,12 +15,24 @@ import pytest
 from synapse import control
 from synapse.registry import READY, Entry
 from tests.conftest import Home, wait
+from tests.running import Lasting
+
+
+@pytest.fixture(scope="module")
+def lasting() -> Iterator[Lasting]:
+    with Lasting() as made:
+        yield made
 
 
 @pytest.fixture
-def agent(home: Home) -> Entry:
-    home.run("start", "dummy", "--name", "a")
-    return home.agents()["a"]
+def running(lasting: Lasting) -> Iterator[Home]:
+    with lasting.lent() as made:
+        yield made.home
+
+
+@pytest.fixture
+def agent(running: Home) -> Entry:
+    return running.agents()["a"]
 
 
 def get(entry: Entry, path: str, headers: dict[str, str] | None = None) -> tuple[int, object]:
@@ -31,10 +44,10 @@ def get(entry: Entry, path: str, headers: dict[str, str] | None = None) -> tuple
     return response.status, body
 
 
-def test_status_has_the_status_and_the_last_of_the_rendered_text(home: Home, agent: Entry) -> None:
+def test_status_has_the_status_and_the_last_of_the_rendered_text(running: Home, agent: Entry) -> None:
     control.call(agent, "POST", "/terminal/keys", {"keys": ["lines 300", "Enter"]})
     wait(lambda: "line 300" in str(get(agent, "/status")[1]), "the answer")
-    wait(lambda: home.agents()["a"]["status"] == READY, "READY")
+    wait(lambda: running.agents()["a"]["status"] == READY, "READY")
     code, body = get(agent, "/status")
     assert code == 200 and isinstance(body, dict)
     assert body["status"] == READY
@@ -111,8 +124,9 @@ def test_in_the_foreground_the_terminal_answers_and_not_we(home: Home) -> None:
         assert terminal.screen.text().count("[") == 2
 
 
-def test_the_server_does_not_chat_into_the_log(home: Home, agent: Entry) -> None:
-    assert get(agent, "/status")[0] == 200
+def test_the_server_does_not_chat_into_the_log(home: Home) -> None:
+    home.run("start", "dummy", "--name", "a")
+    assert get(home.agents()["a"], "/status")[0] == 200
     home.run("stop", "a")
     lines = home.log("a").splitlines()
     assert [line for line in lines if "uvicorn" in line] == []

@@ -210,7 +210,7 @@ def test_agents_in_a_terminal(home: Home) -> None:
         assert "2. green" in terminal.screen.text()
         enter(terminal, "green", "a: You chose: green")
         enter(terminal, "@a just tell", "sent ")
-        enter(terminal, "@b hi", "no agent is called b")
+        enter(terminal, "@b hi", "no agent named")
         terminal.wait_for("[3]")
         enter(terminal, "echo st-$?", "st-3")
         terminal.type("@a --return choose red|blue\r")
@@ -254,7 +254,7 @@ def test_a_script(home: Home, program: str) -> None:
     )
     done = home.run("shell", input=script, SHELL=program)
     assert done.stdout == "/usr\nst 1\ntwo\nlines\nst 3\nrest\n"
-    assert done.stderr.count("\n") == 1 and "no agent is called nobody" in done.stderr
+    assert done.stderr.count("\n") == 1 and "no agent named" in done.stderr
     assert home.run("shell", input="false\nexit", SHELL=program, check=False).returncode == 1
 
 

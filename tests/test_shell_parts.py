@@ -17,7 +17,7 @@ from synapse.shell.dialects import BASH, FISH, POSIX, ZSH, Dialect, find_shell, 
 from synapse.shell.history import KEPT, History
 from synapse.shell.line import Lines, is_whole
 from synapse.shell.marks import Marks
-from synapse.shell.people import Person, nobody_is_called
+from synapse.shell.people import Person, people
 from synapse.shell.readers import whole_command
 from tests.conftest import Home
 
@@ -66,16 +66,14 @@ def test_refused(line: str, said: str) -> None:
     assert isinstance(found, Refusal) and said in found.reason
 
 
-def test_nobody_is_called_that() -> None:
-    assert "did you mean codex?" in nobody_is_called("Codx", ["claude", "codex", "all"])
-    assert "there is claude." in nobody_is_called("zzz", ["claude", "all"])
-    assert "synapse start" in nobody_is_called("zzz", [])
-
-
 # --- completion ---------------------------------------------------------------------------------------------
 
 PEOPLE = [Person("claude", "claude, ready"), Person("codex", "codex, processing"), Person("all", "everybody")]
 SENT = ["@codex --return look at this", "@claude look there", "@claude look at this"]
+
+
+def test_who_can_be_started_is_offered(home: Home) -> None:
+    assert people(["gemini"]) == [Person("gemini", "not running")]
 
 
 def choices(text: str) -> list[str]:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.conftest import Home, wait
-from tests.test_delivery import Agent
+from tests.running import Agent
 
 
 @pytest.fixture

@@ -33,6 +33,8 @@ COMMANDS = {
     "profiles": ("profiles", "the agents that can be started, and how"),
     "config": ("config", "the settings in force, and where each comes from"),
     "record": ("record", "record a running agent as a golden case"),
+    "shell-hook": ("shell_hook", "`@agent …` at the prompt of your own shell"),
+    "completion": ("completion", "completion for bash, zsh and fish"),
     "doctor": ("doctor", "check this machine: programs, profiles, files, terminal"),
     "demo": ("demo", "two reference agents, shown at work"),
 }
@@ -70,6 +72,7 @@ def main_shell() -> int:
 
 def guarded(call: Callable[[], int]) -> int:
     """Errors as one sentence, a closed pipe in silence, Ctrl-C without a traceback."""
+    _open_closed()
     try:
         status = call()
         if sys.stdout is not None:  # closed by whoever started us
@@ -90,6 +93,14 @@ def guarded(call: Callable[[], int]) -> int:
         where = f" ({error.filename})" if error.filename else ""
         print(f"synapse: {error.strerror or error}{where}.", file=sys.stderr)
         return 1
+
+
+def _open_closed() -> None:
+    """What our starter has closed is nowhere, lest a socket takes its number."""
+    for name in ("stdin", "stdout", "stderr"):
+        if getattr(sys, name) is None:
+            null = os.open(os.devnull, os.O_RDWR)
+            setattr(sys, name, os.fdopen(null, "r" if name == "stdin" else "w"))
 
 
 def _dispatch(argv: list[str]) -> int:

@@ -12,9 +12,9 @@ from typing import Protocol
 from synapse.a2a_client import AsyncA2AClient, Origin
 from synapse.a2a_task import A2ATask, Json, StillWorking
 from synapse.cells import printable
-from synapse.cli.target import find_agent
-from synapse.errors import SynapseError, TargetError
-from synapse.registry import AgentRegistry, Entry
+from synapse.errors import NoSuchAgent, SynapseError, TargetError
+from synapse.registry import AgentRegistry, Entry, current_dir
+from synapse.starter import find_or_start
 
 SHOWN_EVERY = 1.0
 ASKS = 5  # the exit status
@@ -81,11 +81,13 @@ class Conversation:
 
     async def send(self, target: str, message: str, wait: bool) -> int:
         try:
-            entry = find_agent(target)
-        except TargetError:
-            if self._client.registry.get(target) is None:
+            entry = AgentRegistry().resolve(target)
+        except TargetError as error:
+            if self._client.registry.get(target) is not None:
+                return await self._send_elsewhere(target, message, wait)
+            if not isinstance(error, NoSuchAgent):
                 raise
-            return await self._send_elsewhere(target, message, wait)
+            entry = await asyncio.to_thread(find_or_start, target, _tell)
         self._entry = entry
         task = await self._client.send_to_local(entry, message, self._priority, waits=wait)
         self._task = task
@@ -181,43 +183,56 @@ class Conversation:
             return ASKS
         if task.status == "completed":
             return 0
-        why = (task.error or {}).get("message") or task.note or "it gave no reason"
-        print(f"synapse: {name} has not done it: {task.status}, {printable(str(why))}", file=sys.stderr)
+        print(f"synapse: {name} has not done it: {task.status}, {printable(_why(task))}", file=sys.stderr)
         return 1
 
     # --- all of them --------------------------------------------------------------------------------------
 
-    async def broadcast(self, message: str, wait: bool) -> int:
-        """To everybody who runs, but for whoever sends; each reply as it comes."""
+    async def broadcast(self, message: str, wait: bool, here: bool = False) -> int:
+        """To everybody who runs on this machine, or in this directory, but for whoever sends; each reply as
+        it comes."""
         me = self._client.origin.id if self._client.origin else None
         entries = [e for e in AgentRegistry().list_agents().values() if e["agent_id"] != me]
+        if here:
+            entries = [e for e in entries if e["working_dir"] == current_dir()]
+        if here and not entries:
+            raise TargetError("no other agent runs in this directory: `synapse send all` reaches all.")
         if not entries:
             raise TargetError("no other agent is running: `synapse start <profile>` starts one.")
         documents: list[Json] = []
-        failed = 0
+        statuses: set[int] = set()
         for done in asyncio.as_completed([self._one_of_all(entry, message, wait) for entry in entries]):
-            name, task, error = await done
+            name, task, status, said = await done
+            statuses.add(status)
             document = {"agent": name, **(task.to_dict() if task else {})}
-            documents.append(document | {"error": error} if error else document)
-            failed += bool(error) or (task is not None and task.status in ("failed", "canceled"))
+            documents.append(document | {"error": said} if status else document)
             if not self._json:
-                text = error or (task.text if task and wait else f"sent {task.id[:8] if task else ''}")
-                print(f"{name}: {printable(text)}", flush=True)
+                print(f"{name}: {printable(said)}", flush=True)
         if self._json:
             print_json(documents)
-        return 1 if failed else 0
+        statuses.discard(0)
+        return statuses.pop() if len(statuses) == 1 else int(bool(statuses))
 
     async def _one_of_all(
         self, entry: Entry, message: str, wait: bool
-    ) -> tuple[str, A2ATask | None, str | None]:
-        name = str(entry["name"])
+    ) -> tuple[str, A2ATask | None, int, str]:
+        """Its name, the task, what would be the exit status, and what there is to say."""
+        name, task = str(entry["name"]), None
         try:
-            task = await self._client.send_to_local(entry, message, self._priority, wait, self._timeout)
+            task = await self._client.send_to_local(entry, message, self._priority, waits=wait)
+            if not wait:
+                return name, task, 0, f"sent {task.id[:8]}"
+            task = await self._client.follow_local(entry, task.id, self._timeout)
         except SynapseError as error:
-            return name, None, str(error)
+            task = await _last_known(task) if task and isinstance(error, TargetError) else task
+            if task is None or not task.ended:
+                return name, task, error.exit_status, str(error)
         if task.asks:
-            return name, task, f"it asks: {(task.prompt or {}).get('prompt')} (synapse input {task.id[:8]} …)"
-        return name, task, None
+            question = (task.prompt or {}).get("prompt")
+            return name, task, ASKS, f"it asks: {question} (answer with `synapse input {task.id[:8]} …`)"
+        if task.status == "completed":
+            return name, task, 0, task.text
+        return name, task, 1, f"it has not done it: {task.status}, {_why(task)}"
 
     # --- what is shown ------------------------------------------------------------------------------------
 
@@ -270,18 +285,19 @@ class Conversation:
 
 
 async def _last_known(task: A2ATask) -> A2ATask:
-    """The task as its agent's file has it, once it has ended there or a moment has passed."""
-    from synapse.task_shelf import find_task
+    """The task as its agent's file has it."""
+    from synapse.task_shelf import last_known
 
-    for _ in range(40):
-        try:
-            known = A2ATask.from_dict(find_task(task.id)[1].to_dict())
-        except SynapseError:
-            return task
-        if known.ended:
-            return known
-        await asyncio.sleep(0.05)
-    return known
+    known = await last_known(task.id)
+    return A2ATask.from_dict(known.to_dict()) if known is not None else task
+
+
+def _why(task: A2ATask) -> str:
+    return str((task.error or {}).get("message") or task.note or "it gave no reason")
+
+
+def _tell(progress: str) -> None:
+    print(f"synapse: {progress} …", file=sys.stderr)
 
 
 def print_json(document: object) -> None:

@@ -10,9 +10,9 @@ import sys
 from typing import TYPE_CHECKING
 
 from synapse import paths
+from synapse.cli.send import run
 from synapse.config import Settings, load_settings
-from synapse.errors import NoSuchAgent
-from synapse.shell.app import Send, Shell
+from synapse.shell.app import INTERRUPTED, Send, Shell
 from synapse.shell.batch import BatchSession
 from synapse.shell.completeness import Completeness
 from synapse.shell.dialects import Dialect, find_shell
@@ -110,9 +110,11 @@ def _reader(session: Session, history: History, whole: IsWhole, settings: Settin
 
     if os.environ.get("TERM", "dumb") == "dumb":
         return PlainReader(prompt, whole)
+    from synapse.shell.people import people
     from synapse.shell.prompt import EditorReader
 
-    return EditorReader(session, history, prompt, aside, whole)
+    startable = [name for name, agent in settings.agents.items() if agent.auto_start]
+    return EditorReader(session, history, lambda: people(startable), prompt, aside, whole)
 
 
 def _directory(session: Session) -> str:
@@ -127,8 +129,6 @@ def _directory(session: Session) -> str:
 
 def _sender(settings: Settings, in_terminal: bool) -> Send:
     def send(command: Command) -> int:
-        import asyncio
-
         from synapse.cli.conversation import Conversation
 
         timeout = command.timeout if command.timeout is not None else float(settings.response_timeout)
@@ -138,27 +138,12 @@ def _sender(settings: Settings, in_terminal: bool) -> Send:
 
             color = not os.environ.get("NO_COLOR") and os.environ.get("TERM", "dumb") != "dumb"
             conversation.reply = Reply(command.name, _write, _size, color)
-        try:
-            if command.name.casefold() == "all":
-                return asyncio.run(conversation.broadcast(command.message, command.wait))
-            return asyncio.run(conversation.send(command.name, command.message, command.wait))
-        except NoSuchAgent as error:
-            raise _nobody(command.name, error) from error
-        except KeyboardInterrupt:
-            if not in_terminal:
-                raise
-            return conversation.interrupted()
+        status = run(conversation, command.name, command.message, command.wait)
+        if status == INTERRUPTED and not in_terminal:
+            raise KeyboardInterrupt  # which ends a script
+        return status
 
     return send
-
-
-def _nobody(name: str, error: NoSuchAgent) -> NoSuchAgent:
-    from synapse.profiles import profile_names
-    from synapse.shell.people import nobody_is_called, people
-
-    if name in profile_names():
-        return error  # which says how it is started
-    return NoSuchAgent(nobody_is_called(name, [person.name for person in people()]))
 
 
 def _write(text: str) -> None:

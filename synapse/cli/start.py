@@ -4,17 +4,23 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 
-from synapse import launch
+from synapse import launch, paths
 from synapse.cli.run import Options, run
+from synapse.config import load_settings
 from synapse.errors import SynapseError, UsageError
 from synapse.profiles import Profile, load_profile, runs_bare
 
 HELP = """\
 usage: synapse start <profile> [--port N] [--name NAME] [--host ADDR] [--token-file FILE] [--foreground]
                      [--] [ARGS…]
+       synapse start --all
 
-Starts an agent in the background and returns when it answers.
+Starts an agent in the background and returns when it answers. For <profile> there may also be the name of an
+agent in ~/.synapse/config.yaml (`agents:`).
+
+  --all               every agent of config.yaml that is not running
 
   --port N            serve on this port instead of the first free one of the profile
   --name NAME         the name that others use for this agent (default: the profile's)
@@ -34,9 +40,15 @@ def main(argv: list[str]) -> int:
     if not argv or argv[0] in ("-h", "--help"):
         print(HELP, end="")
         return 0 if argv else 2
+    if argv == ["--all"]:
+        return _start_all()
     if argv[0].startswith("-"):
         raise UsageError("the profile comes first: synapse start <profile> [options].")
-    profile, options = load_profile(argv[0]), Options(argv[1:])
+    word, options = argv[0], Options(argv[1:])
+    configured = load_settings().agents.get(word)
+    if configured is not None and configured.profile != word:
+        word, options.name = configured.profile, options.name or word
+    profile = load_profile(word)
     if options.help:
         print(HELP, end="")
         return 0
@@ -49,6 +61,26 @@ def main(argv: list[str]) -> int:
             f"use `synapse {profile.name} {' '.join(options.rest)}`."
         )
     return _start_detached(profile, options)
+
+
+def _start_all() -> int:
+    settings = load_settings()
+    if not settings.agents:
+        raise UsageError(f"there are no agents in {paths.config_file()}: name them under `agents:`.")
+    from synapse.starter import start_all
+
+    left, failed = set(settings.agents), 0
+    for name, said in start_all(settings):
+        left.discard(name)
+        if isinstance(said, SynapseError):
+            failed += 1
+            print(f"synapse: {said}", file=sys.stderr)
+        else:
+            print(said, flush=True)
+    for name in settings.agents:
+        if name in left:
+            print(f"{name} is running already")
+    return 1 if failed else 0
 
 
 def _start_detached(profile: Profile, options: Options) -> int:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 HOOKS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "hooks")
 
 # Typed at the shell's prompt, unseen. The blank keeps it out of a history.
-_TRIGGER = b' { __synapse_take; } 2>/dev/null;eval "$__synapse_line";{ __synapse_hook; } 2>/dev/null\n'
+_TRIGGER = b' { __synshell_take; } 2>/dev/null;eval "$__synshell_line";{ __synshell_hook; } 2>/dev/null\n'
 
 
 class Dialect(NamedTuple):
@@ -31,7 +31,7 @@ ZSH = Dialect(
     "zsh",
     ("-f", "-n"),
     re.compile("unmatched|closing brace expected"),
-    trigger=b" __synapse_take 2>/dev/null\n __synapse_line\n",
+    trigger=b" __synshell_take 2>/dev/null\n __synshell_line\n",
 )
 POSIX = Dialect(
     "sh",
@@ -43,7 +43,7 @@ FISH = Dialect(
     ("-N", "-n"),
     re.compile("Unexpected end of string|Missing end to balance|found end of the input"),
     trigger=b"",
-    wakes=b" __synapse_loop\r",
+    wakes=b" __synshell_loop\r",
     batch="batch.fish",
 )
 _BY_NAME = {
@@ -92,12 +92,12 @@ def interactive(
     """
     theirs = {"zsh": environ.get("ZDOTDIR", ""), "sh": environ.get("ENV", "")}.get(dialect.name, "")
     head = "".join(
-        assigned(dialect, f"__synapse_{name}", value)
+        assigned(dialect, f"__synshell_{name}", value)
         for name, value in (("dir", folder), ("mark", marks[0]), ("hide", marks[1]))
     )
     if dialect is BASH:
         return [program, "--rcfile", f"{folder}/hooks", "-i"], {}, {"hooks": head + _read("bash.sh")}
-    first = head + assigned(dialect, "__synapse_theirs", theirs)
+    first = head + assigned(dialect, "__synshell_theirs", theirs)
     if dialect is ZSH:
         files = {".zshenv": first + _read("zshenv.zsh"), ".zshrc": _read("zsh.zsh")}
         return [program, "-i"], {"ZDOTDIR": folder}, files
@@ -108,7 +108,7 @@ def interactive(
 
 
 def in_batch(dialect: Dialect, program: str, folder: str) -> list[str]:
-    return [program, "-c", assigned(dialect, "__synapse_dir", folder) + _read(dialect.batch)]
+    return [program, "-c", assigned(dialect, "__synshell_dir", folder) + _read(dialect.batch)]
 
 
 def _read(name: str) -> str:

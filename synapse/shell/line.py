@@ -27,25 +27,13 @@ class Lines:
         if (last := _LAST_WORD.search(line)) and last[1] in WAIT | NO_WAIT:
             at_end = last[1] in WAIT
             line = line[: last.start()]
-        found = self._parser.parse(line)
+        found = self._parser.parse(line, wait=self._waits if at_end is None else at_end)
         if found is None:
             name = line.split(maxsplit=1)[0].lstrip("@")
             return Refusal(name=name, line=line, reason=f"there is no message for {name}")
-        if isinstance(found, Refusal):
-            return found
-        return Command(**{**_fields(found), "wait": self._wait(found, at_end)})
-
-    def _wait(self, found: Command, at_end: bool | None) -> bool:
-        if at_end is not None:
-            return at_end
-        said = found.line[: len(found.line) - len(found.message)].split()
-        return found.wait if any(word in WAIT | NO_WAIT for word in said) else self._waits
+        return found
 
 
 def is_whole(line: str) -> bool:
     """A line for an agent goes on after a backslash."""
     return (len(line) - len(line.rstrip("\\"))) % 2 == 0
-
-
-def _fields(command: Command) -> dict[str, object]:
-    return {name: getattr(command, name) for name in Command.__slots__}

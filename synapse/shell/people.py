@@ -1,14 +1,13 @@
-"""Whom a line can be addressed to, and who may have been meant."""
+"""Whom a line can be addressed to."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from synapse.errors import SynapseError
 from synapse.external_agents import ExternalAgentRegistry
-from synapse.registry import AgentRegistry
-
-ALL = "all"
+from synapse.registry import ALL, ALL_HERE, AgentRegistry
 
 
 class Person(NamedTuple):
@@ -16,8 +15,8 @@ class Person(NamedTuple):
     about: str
 
 
-def people() -> list[Person]:
-    """Everybody there is at this moment; `all` where there is somebody."""
+def people(startable: Iterable[str] = ()) -> list[Person]:
+    """Everybody there is at this moment, and who is started when something is sent to him."""
     found: list[Person] = []
     try:
         for entry in AgentRegistry().list_agents().values():
@@ -26,21 +25,10 @@ def people() -> list[Person]:
         pass  # what is wrong with the registry is said when somebody is sent something
     if found:
         found.append(Person(ALL, "every running agent"))
+        found.append(Person(ALL_HERE, "every agent that runs in this directory"))
     try:
         found += [Person(agent.alias, agent.url) for agent in ExternalAgentRegistry().list_agents()]
     except (SynapseError, OSError):
         pass
-    return found
-
-
-def nobody_is_called(name: str, names: list[str]) -> str:
-    import difflib
-
-    known = [n for n in names if n != ALL]
-    if not known:
-        return f"no agent is called {name}, and none is running: `synapse start <profile>` starts one."
-    by_folded = {n.casefold(): n for n in known}
-    near = [by_folded[n] for n in difflib.get_close_matches(name.casefold(), by_folded, 3, 0.5)]
-    if near:
-        return f"no agent is called {name}; did you mean {' or '.join(near)}?"
-    return f"no agent is called {name}; there is {', '.join(known[:8])}."
+    running = {person.name for person in found}
+    return found + [Person(name, "not running") for name in startable if name not in running]

@@ -4,11 +4,8 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from pyghostty import Terminal
-from pyghostty._ffi import check, ffi, lib
-from pyghostty.core import init_sized, read_buf
-
 from synapse.terminal.ghostty_cells import palette, read_rows
+from synapse.terminal.ghostty_ffi import Terminal, check, ffi, init_sized, lib, read_buf
 from synapse.terminal.screen import SCROLLBACK_BYTES, Cursor, Row
 
 _FOREGROUND, _BACKGROUND = (0xD0, 0xD0, 0xD0), (0x10, 0x10, 0x10)  # what OSC 10 and 11 are answered

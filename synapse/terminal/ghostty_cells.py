@@ -2,10 +2,7 @@
 
 from typing import Any
 
-from pyghostty import Terminal
-from pyghostty._ffi import check, ffi, lib
-from pyghostty.core import init_sized
-
+from synapse.terminal.ghostty_ffi import Terminal, check, ffi, init_sized, lib
 from synapse.terminal.screen import Cell, Row
 
 _ATTRIBUTES = (

@@ -9,6 +9,7 @@ from synapse.terminal.overlay import Box, Line, Room, Span, room
 
 TOAST_WIDTH = 64
 PANEL_WIDTH = 110
+FEWEST = 6  # rows of a panel, however little there is to read
 _TOAST = "0;38;5;255;48;5;24"
 _TOAST_DIM = "0;38;5;152;48;5;24"
 
@@ -68,13 +69,15 @@ def panel(
     if free is None or view is None:
         return None
     width, height = _panel_size(free)
+    rows = min(view.rows, max(len(body), FEWEST))
+    height = min(height, rows + len(below) + 2)
     shown = body[scroll : scroll + view.rows]
     place = f" {scroll + 1}–{scroll + len(shown)} of {len(body)} " if len(body) > view.rows else ""
     head = _fit(f" {title} ", width - 4 - cells.width(place))
     rule = "─" * (width - 4 - cells.width(head) - cells.width(place))
     lines: list[Line] = [[("╭─", DIM), (head, STRONG), (rule, DIM), (place, HEADING), ("─╮", DIM)]]
-    bar = _bar(view.rows, scroll, len(body))
-    for number in range(view.rows):
+    bar = _bar(rows, scroll, len(body))
+    for number in range(rows):
         lines.append(_framed(shown[number] if number < len(shown) else [], width, bar[number]))
     lines += [_framed(line, width, "│") for line in below]
     lines.append(_footer(hints, width))

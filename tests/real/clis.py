@@ -6,12 +6,14 @@ The program and its arguments are kept apart, so that `synapse claude <args>` ru
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 from tests.real.install import Installed
 
+SCRIPTS = Path(sys.executable).parent  # where `synapse` is
 KEY = "sk-made-up-key-for-a-scripted-model-0123456789"
 
 
@@ -115,7 +117,7 @@ def _env(installed: Installed, home: Path) -> dict[str, str]:
     """From nothing: no proxy, no key and no setting of whoever runs the tests."""
     return {
         "HOME": str(home),
-        "PATH": f"{installed.bin}:{installed.node.parent}:/usr/local/bin:/usr/bin:/bin",
+        "PATH": f"{installed.bin}:{installed.node.parent}:{SCRIPTS}:/usr/local/bin:/usr/bin:/bin",
         "TERM": "xterm-256color",
         "LANG": "C.UTF-8",
     }

@@ -86,7 +86,7 @@ class Driver(Terminal):
         self.wait(lambda: time.monotonic() - self.heard > quiet, f"silence of {quiet} s", 60.0)
 
     def save(self, path: Path, title: str) -> None:
-        """Everything so far, as asciicast v2, gzipped: the format of tests/recordings."""
+        """Everything so far, as asciicast v2; gzipped unless it is named .cast."""
         head = {
             "version": 2,
             "width": self.size[0],
@@ -97,7 +97,8 @@ class Driver(Terminal):
             "env": {"TERM": "xterm-256color"},
         }
         lines = [head, *([round(at, 4), kind, data] for at, kind, data in self.events)]
-        with gzip.open(path, "wt", encoding="utf-8") as file:
+        plain = path.suffix == ".cast"
+        with path.open("w", encoding="utf-8") if plain else gzip.open(path, "wt", encoding="utf-8") as file:
             file.writelines(json.dumps(line) + "\n" for line in lines)
 
     def _note(self, kind: str, data: str) -> None:

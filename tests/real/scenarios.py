@@ -54,6 +54,7 @@ Step = Say | Wait | Call | Refuse
 
 TOUCHED = "synapse-was-here"
 COMMAND = f"touch {TOUCHED} && echo touched"
+ASK_CODEX = "synapse send codex --return 'your turn #scenario:ping 7'"
 NOTES = "notes.txt"  # to be put into the working directory
 NOTES_TEXT = "synapse notes: the answer is 42\n"
 
@@ -87,6 +88,20 @@ def fib(n: int) -> int:
 
 The end."""
 
+REVIEW_PHRASE = "review the last commit"  # for the scene in docs/, where no scenario is to be seen
+REVIEW = """\
+One thing to fix, the rest is sound.
+
+1. **`parse` drops the last line** when the file does not end in a newline:
+
+```python
+for line in text.split("\\n")[:-1]:
+```
+
+   Use `text.splitlines()`.
+2. The test for `日本語` passes either way; give it a file without a final newline.
+"""
+
 LOOKS_LIKE_A_PROMPT = """\
 This reply only talks about prompts. Nothing here is one:
 
@@ -118,6 +133,8 @@ def scenario_of(prompt: str) -> str:
     if _SUMMARIZE.match(prompt):
         return "summary"
     named = _NAME.findall(prompt)
+    if REVIEW_PHRASE in prompt and not named:
+        return "review"
     return str(named[-1]) if named else "echo"
 
 
@@ -176,6 +193,13 @@ def _tool(prompt: str, results: Sequence[str]) -> list[Step]:
     ]
 
 
+def _ask_codex(prompt: str, results: Sequence[str]) -> list[Step]:
+    """Have another agent asked from the CLI's own shell tool, and use what it says."""
+    if not results:
+        return [Say("I will ask Codex."), Run(ASK_CODEX)]
+    return [Say(f"Codex says {results[-1].strip()}, no more.")]
+
+
 def _two_messages(prompt: str, results: Sequence[str]) -> list[Step]:
     if not results:
         return [Say("First I read the notes."), Read(NOTES)]
@@ -202,7 +226,9 @@ _SCENARIOS: dict[str, Callable[[str, Sequence[str]], list[Step]]] = {
     "silence-before": _always(Wait(4), Say("This came after a silence.")),
     "silence-middle": _always(Say("This came first, "), Wait(4), Say("and this after a silence.")),
     "tool": _tool,
+    "review": _always(Wait(4), Say(REVIEW)),
     "two-messages": _two_messages,
+    "ask-codex": _ask_codex,
     "subagent": _subagent,
     "summary": _always(Wait(2), Say("<summary>They played ping and pong.</summary>")),
     "looks-like-a-prompt": _always(Say(LOOKS_LIKE_A_PROMPT)),

@@ -10,9 +10,10 @@ from unittest.mock import patch
 
 from starlette.routing import BaseRoute
 
-from synapse import host, server
-from synapse.a2a_card import About, agent_card
+from synapse import a2a_routes, host, outbound
+from synapse.a2a_card import agent_card
 from synapse.a2a_routes import standard_routes
+from synapse.about import About
 from synapse.push import PushSender
 from synapse.task_store import TaskStore
 from synapse.tasks import TaskEngine
@@ -47,7 +48,7 @@ async def _pin(url: str, *_: Any, **__: Any) -> Pinned:
 if __name__ == "__main__":
     with (
         patch.object(host, "TaskEngine", _engine),
-        patch.object(server, "standard_routes", _routes),
-        patch.object(server, "pin_url_async", _pin),
+        patch.object(a2a_routes, "standard_routes", _routes),
+        patch.object(outbound, "pin_url_async", _pin),
     ):
         host.main()

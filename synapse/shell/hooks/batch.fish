@@ -1,11 +1,11 @@
 # Without a terminal: one command after the other.
-function __synapse_status
+function __synshell_status
     return $argv[1]
 end
 
-while read -l __synapse_code <$__synapse_dir/go
-    read -z -l __synapse_line <$__synapse_dir/line
-    __synapse_status $__synapse_code
-    eval $__synapse_line
-    printf 'E%s %s %s\0' $status 0 "$PWD" >$__synapse_dir/facts
+while read -l __synshell_code <$__synshell_dir/go
+    read -z -l __synshell_line <$__synshell_dir/line
+    __synshell_status $__synshell_code
+    eval $__synshell_line
+    printf 'E%s %s %s\0' $status 0 "$PWD" >$__synshell_dir/facts
 end

@@ -1,0 +1,34 @@
+"""The standard's doors, made at the first knock: its types take as long to load as all the rest."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+from collections.abc import Callable
+
+from starlette.routing import BaseRoute, Match, Router
+from starlette.types import Receive, Scope, Send
+
+from synapse.about import CARD, REST
+
+ROUTES = "synapse.a2a_routes"
+
+
+class StandardDoor(BaseRoute):
+    """The routes of `make`, to be put behind all others."""
+
+    def __init__(self, make: Callable[[], list[BaseRoute]]) -> None:
+        self._make = make
+        self._router: Router | None = None
+
+    def matches(self, scope: Scope) -> tuple[Match, Scope]:
+        path = scope.get("path", "")
+        ours = scope["type"] == "http" and (path in ("/", CARD) or path.startswith(f"{REST}/"))
+        return (Match.FULL if ours else Match.NONE), {}
+
+    async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if self._router is None:
+            await asyncio.to_thread(importlib.import_module, ROUTES)  # the agent is looked after meanwhile
+            if self._router is None:
+                self._router = Router(self._make(), redirect_slashes=False)
+        await self._router(scope, receive, send)

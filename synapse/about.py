@@ -1,0 +1,26 @@
+"""What an agent is to others: who it is, and where."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from synapse import __version__
+
+CARD = "/.well-known/agent-card.json"  # where the standard looks for it
+REST = "/a2a"  # below this, the standard over HTTP+JSON
+
+
+@dataclass(frozen=True)
+class About:
+    """One agent. `url` is where it is reached, without a path."""
+
+    agent_id: str
+    name: str
+    agent_type: str
+    working_dir: str
+    url: str
+    title: str = ""
+    description: str = ""
+    version: str = __version__
+    tags: tuple[str, ...] = ()
+    grpc: str = ""  # host:port, only if it is to be in the card

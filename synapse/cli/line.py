@@ -1,0 +1,39 @@
+"""`synapse send --line`: what a shell hook calls. The line comes on standard input, as typed."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from synapse.cli.send import run
+from synapse.commands import CommandParser, Refusal
+from synapse.config import load_settings
+from synapse.errors import UsageError
+
+
+def send_line() -> int:
+    line = sys.stdin.buffer.read().decode("utf-8", "replace")
+    settings = load_settings()
+    command = CommandParser().parse(line.lstrip(), wait=settings.default_response_mode == "return")
+    if command is None:
+        raise UsageError("a line for an agent is `@name [--return] [--priority N] [--timeout S] message`.")
+    if isinstance(command, Refusal):
+        raise UsageError(f"{command.reason}: nothing was sent.")
+    _take_terminal()
+    from synapse.cli.conversation import Conversation
+
+    timeout = float(settings.response_timeout) if command.timeout is None else command.timeout
+    conversation = Conversation(timeout, command.priority or 1, as_json=False)
+    return run(conversation, command.name, command.message, command.wait)
+
+
+def _take_terminal() -> None:
+    """The line came through a pipe; what the agent asks is answered by the human at the terminal."""
+    if not sys.stderr.isatty():
+        return
+    try:
+        terminal = os.open("/dev/tty", os.O_RDWR)
+    except OSError:
+        return
+    os.dup2(terminal, 0)
+    os.close(terminal)

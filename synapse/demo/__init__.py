@@ -1,0 +1,1 @@
+"""A minute of Synapse with the reference agent: played, watched and checked."""

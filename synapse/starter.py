@@ -1,0 +1,123 @@
+"""Agents that are named in `config.yaml`: found, or started where the file allows it.
+
+For whoever sends: `find_or_start(target)`. It blocks for as long as a start takes, so a process with an event
+loop calls it in a thread. An agent is started by a command of its own: a process with threads must not fork.
+"""
+
+from __future__ import annotations
+
+from synapse import paths
+from synapse.config import load_settings
+from synapse.errors import NoSuchAgent, SynapseError
+from synapse.registry import AgentRegistry
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from synapse.config import AgentSettings, Settings
+    from synapse.registry import Entry
+
+PATIENCE = 60.0  # `synapse start` gives up after 30
+
+
+def find_or_start(
+    target: str, tell: Callable[[str], object] = lambda _: None, settings: Settings | None = None
+) -> Entry:
+    """The running agent that `target` means. One with `auto_start` is started; `tell` hears of it before.
+
+    Raises NoSuchAgent, with the nearest names, TargetError if it could be several, SynapseError with the
+    reason if it does not start.
+    """
+    registry = AgentRegistry()
+    try:
+        return registry.resolve(target)
+    except NoSuchAgent as missing:
+        settings = settings or load_settings()
+        name = configured_name(target, settings)
+        if name is None or not settings.agents[name].auto_start:
+            raise NoSuchAgent(_not_running(target, name, settings)) from missing
+        tell(f"starting {name} ({settings.agents[name].profile})")
+        try:
+            start(name, settings.agents[name])
+        except SynapseError:
+            try:
+                return registry.resolve(target)  # somebody else was faster
+            except NoSuchAgent:
+                pass
+            raise
+        return registry.resolve(name)
+
+
+def start(name: str, agent: AgentSettings) -> str:
+    """Start one as it is configured; what was said of it. SynapseError says why it did not start."""
+    import subprocess
+
+    command = [*paths.our_python(), "-m", "synapse", "start", agent.profile, "--name", name]
+    try:
+        done = subprocess.run(
+            command,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=PATIENCE,
+            encoding="utf-8",
+            errors="replace",
+        )
+    except subprocess.TimeoutExpired:
+        raise SynapseError(
+            f"{name} did not start within {PATIENCE:g} s: see `synapse logs {name}`."
+        ) from None
+    if done.returncode:
+        reason = done.stderr.strip().removeprefix("synapse: ") or f"status {done.returncode}"
+        raise SynapseError(f"{name} did not start: {reason}")
+    return done.stdout.strip()
+
+
+def start_all(settings: Settings) -> Iterable[tuple[str, str | SynapseError]]:
+    """Every configured agent that is not running, a few at a time; what became of each, as it is known."""
+    from concurrent.futures import ThreadPoolExecutor, as_completed
+
+    running = {str(entry["name"]).casefold() for entry in AgentRegistry().list_agents().values()}
+    missing = {name: agent for name, agent in settings.agents.items() if name.casefold() not in running}
+    with ThreadPoolExecutor(4) as pool:
+        started = {pool.submit(start, name, agent): name for name, agent in missing.items()}
+        for done in as_completed(started):
+            error = done.exception()
+            if error is not None and not isinstance(error, SynapseError):
+                raise error
+            yield started[done], error if isinstance(error, SynapseError) else done.result()
+
+
+def auto_started(settings: Settings) -> list[str]:
+    """The names that need not run to be sent to."""
+    return [name for name, agent in settings.agents.items() if agent.auto_start]
+
+
+def configured_name(target: str, settings: Settings) -> str | None:
+    """The name as it is written in the settings, whatever its case."""
+    return next((name for name in settings.agents if name.casefold() == target.casefold()), None)
+
+
+def _not_running(target: str, name: str | None, settings: Settings) -> str:
+    from synapse.profiles import profile_names
+
+    profiles = profile_names()
+    said = f"no agent named {target!r} is running"
+    if name is not None:
+        return f"{said}: start it with `synapse start {name}`, or set agents.{name}.auto_start."
+    if target.casefold() in profiles:
+        return f"{said}: start one with `synapse start {target.casefold()}`."
+    import difflib
+
+    running = [str(entry["name"]) for entry in AgentRegistry().list_agents().values()]
+    known = {word.casefold(): word for word in [*profiles, *settings.agents, *_elsewhere(), *running]}
+    near = [known[word] for word in difflib.get_close_matches(target.casefold(), known, 3)]
+    if near:
+        return f"{said}; did you mean {' or '.join(near)}?"
+    return f"{said}; running: {', '.join(running)}." if running else f"{said}: `synapse list` shows who is."
+
+
+def _elsewhere() -> list[str]:
+    from synapse.external_agents import ExternalAgentRegistry
+
+    return [agent.alias for agent in ExternalAgentRegistry().list_agents()]

@@ -1,0 +1,121 @@
+"""pyghostty, whose C declarations cffi would read anew in each process: most of the time that a host starts.
+
+What cffi makes of them is kept where Python keeps bytecode, and made again when they are others. Where
+nothing can be kept, cffi reads them each time.
+"""
+
+import binascii
+import marshal
+import os
+import re
+import sys
+from collections.abc import Callable
+from types import ModuleType
+from typing import Any
+
+import _cffi_backend
+
+_CACHE = os.path.join(os.path.dirname(__file__), "__pycache__", f"ghostty.{sys.implementation.cache_tag}.abi")
+_FIELD = re.compile(r"^    (_\w+) = (.*?)[,)]\n", re.MULTILINE)
+
+
+class _OtherDeclarations(Exception):
+    pass
+
+
+def _read() -> tuple[list[int], dict[str, Any]]:
+    """The sums of the texts that were declared, and what cffi made of them."""
+    try:
+        with open(_CACHE, "rb") as file:
+            sums, parsed = marshal.loads(file.read())
+    except (OSError, ValueError, EOFError, TypeError):
+        return [], {}
+    return sums, parsed
+
+
+def _import_with(make: Callable[[], Any]) -> None:
+    """Import pyghostty, which will find `make` where it looks for `cffi.FFI`."""
+    ours, theirs = ModuleType("cffi"), sys.modules.get("cffi")
+    ours.FFI = make  # type: ignore[attr-defined]
+    sys.modules["cffi"] = ours
+    try:
+        import pyghostty  # noqa: F401
+    finally:
+        del sys.modules["cffi"]
+        if theirs is not None:
+            sys.modules["cffi"] = theirs
+
+
+def _import_parsed() -> bool:
+    sums, parsed = _read()
+    if not sums:
+        return False
+
+    class Parsed(_cffi_backend.FFI):  # type: ignore[misc]
+        def cdef(self, text: str) -> None:
+            if binascii.crc32(text.encode()) not in sums:
+                raise _OtherDeclarations
+
+    try:
+        _import_with(lambda: Parsed("ghostty", **parsed))
+    except _OtherDeclarations:
+        for name in [name for name in sys.modules if name.partition(".")[0] == "pyghostty"]:
+            del sys.modules[name]
+        return False
+    return True
+
+
+def _import_and_keep() -> None:
+    """Have cffi read the declarations, and keep what it makes of them."""
+    import contextlib
+    import io
+
+    import cffi
+
+    texts: list[str] = []
+
+    class Recording(cffi.FFI):  # type: ignore[misc]
+        def cdef(self, text: str, *more: Any, **named: Any) -> None:
+            super().cdef(text, *more, **named)
+            texts.append(text)
+
+    plain, cffi.FFI = cffi.FFI, Recording
+    try:
+        import pyghostty  # noqa: F401
+    finally:
+        cffi.FFI = plain
+    made = f"{_CACHE}.{os.getpid()}"
+    try:
+        again = cffi.FFI()
+        for text in texts:
+            again.cdef(text)
+        again.set_source("ghostty", None)
+        with contextlib.redirect_stdout(io.StringIO()):  # it says what it does
+            again.emit_python_code(made + ".py")
+        with open(made + ".py") as source:
+            parsed = {name: _literal(value) for name, value in _FIELD.findall(source.read())}
+        with open(made, "wb") as file:
+            file.write(marshal.dumps(([binascii.crc32(text.encode()) for text in texts], parsed)))
+        os.replace(made, _CACHE)
+    except (OSError, ValueError):
+        pass  # read-only, or not what it was
+    finally:
+        for left in (made + ".py", made):
+            if os.path.exists(left):
+                os.unlink(left)
+
+
+def _literal(text: str) -> Any:
+    import ast
+
+    return ast.literal_eval(text)
+
+
+if "pyghostty" not in sys.modules and not _import_parsed():
+    _import_and_keep()
+
+from pyghostty import Terminal  # noqa: E402
+from pyghostty._ffi import check, ffi, lib  # noqa: E402
+from pyghostty.core import init_sized, read_buf  # noqa: E402
+
+__all__ = ["Terminal", "check", "ffi", "init_sized", "lib", "read_buf"]

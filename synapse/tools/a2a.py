@@ -1,0 +1,43 @@
+"""The low-level tool: `list` and `send`, each answered with one JSON document.
+
+python -m synapse.tools.a2a list
+python -m synapse.tools.a2a send --target claude --priority 1 "message"
+"""
+
+import argparse
+import os
+import sys
+
+if not __package__:  # run by its path: this folder holds an `a2a`, which is not the SDK
+    sys.path[0] = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+
+
+def main(argv: list[str] | None = None) -> int:
+    from synapse import cli
+
+    options = _parse(argv)
+    if options.command == "list":
+        return cli.main(["list", "--json"])
+    words = ["send", "--json", "--return" if options.wait else "--no-wait", "--priority", options.priority]
+    if options.timeout:
+        words += ["--timeout", options.timeout]
+    return cli.main([*words, options.target, "--", *options.message])
+
+
+def _parse(argv: list[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="a2a", description="Agents of this machine, in JSON.")
+    commands = parser.add_subparsers(dest="command", required=True)
+    commands.add_parser("list", help="the registry entries of the running agents")
+    send = commands.add_parser("send", help="send a message; prints the task")
+    send.add_argument("--target", required=True, help="the agent's name or type")
+    send.add_argument("--priority", default="1", metavar="N", help="1 to 5; 5 interrupts (default: 1)")
+    send.add_argument(
+        "--return", "--response", dest="wait", action="store_true", help="wait until the task has ended"
+    )
+    send.add_argument("--timeout", metavar="S", help="seconds to wait")
+    send.add_argument("message", nargs="+", help="the message; - reads it from standard input")
+    return parser.parse_args(argv)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
