@@ -171,6 +171,10 @@ ROOMS: dict[str, set[str]] = {
         *("a2a_client", "address_book", "aftermath", "errands", "log_keeper", "loop_guard"),
         *("loop_guard", "messenger", "notices"),
     },
+    "shell": {
+        *("cells", "commands", "errors", "external_agents", "paths", "registry", "relay.console"),
+        *("relay.pty", "terminal"),
+    },
     "cli": {
         *(
             "a2a_client",
@@ -187,6 +191,7 @@ ROOMS: dict[str, set[str]] = {
             "profiles",
             "registry",
         ),
+        "shell",
         *("relay.console", "schema", "starter", "task", "task_shelf", "terminal", "tokens"),
     },
     "demo": {"cells", "errors", "paths", "testing"},
@@ -277,3 +282,11 @@ def test_what_the_human_waits_for_imports_nothing_heavy(module: str, more: tuple
     probe = f"import sys, synapse.{module}; print([m for m in {heavy} if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", probe], capture_output=True, text=True)
     assert done.stdout.strip() == "[]", done.stdout + done.stderr
+
+
+def test_the_line_editor_is_loaded_by_the_shell_alone() -> None:
+    users = {str(p.relative_to(ROOT)) for p in modules() if any("prompt_toolkit" in n for n in imports(p))}
+    assert users == {"shell/prompt.py"}
+    probe = "import sys, synapse.cli.shell; print('prompt_toolkit' in sys.modules, 'asyncio' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", probe], capture_output=True, text=True)
+    assert done.stdout.strip() == "False False", done.stderr
