@@ -40,8 +40,10 @@ class AddressBook:
 
     def names(self) -> list[str]:
         """Every name that means somebody. Its own name means nobody: that is just text."""
-        names = {ALL, *self._startable}
-        for entry in self.others():
+        names, others = set(self._startable), self.others()
+        if others:
+            names.add(ALL)
+        for entry in others:
             kind = str(entry["agent_type"])
             names |= {str(entry["name"]), kind, f"{kind}-{entry['port']}"}
         names |= {agent.alias for agent in self._external.list_agents()}
@@ -62,9 +64,6 @@ class AddressBook:
         if not others:
             raise TargetError("no other agent is running: `synapse start <profile>` starts one.")
         return others
-
-    def can_start(self, target: str) -> bool:
-        return target in self._startable
 
 
 def _stamp(folder: str | os.PathLike[str]) -> int:

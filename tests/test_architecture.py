@@ -128,10 +128,11 @@ ROOMS: dict[str, set[str]] = {
     "log_keeper": {"output_log", "terminal"},
     "address_book": {"errors", "external_agents", "registry"},
     "errands": {"paths"},
+    "starter": {"config", "errors", "paths"},
     "notices": {"a2a_client", "a2a_task", "errors", "loop_guard", "task", "tasks"},
     "messenger": {
         *("a2a_client", "a2a_task", "address_book", "config", "controller", "errands", "errors", "inbox"),
-        *("registry", "task", "task_shelf", "tasks"),
+        *("registry", "starter", "task", "task_shelf", "tasks"),
     },
     "host": {
         *("a2a_card", "agent_context", "agents", "controller", "delivery", "doors", "output_log", "paths"),
@@ -139,7 +140,7 @@ ROOMS: dict[str, set[str]] = {
         *("config", "display", "inbox", "task_files", "task_store", "tasks"),
         *("registry", "relay.console", "relay.wire", "relay_wire", "server", "terminal"),
         *("a2a_client", "address_book", "aftermath", "errands", "external_door", "log_keeper", "loop_guard"),
-        *("messenger", "notices"),
+        *("messenger", "notices", "starter"),
     },
     "cli": {
         *(
