@@ -73,6 +73,7 @@ class Display:
         self._chord = False
         self._seen = False  # something was drawn since the panel was opened
         self._timer: Timer | None = None
+        self._giving_up: Timer | None = None
         self._due = 0.0
         self._last = -1e9
         self._waiting_since: float | None = None
@@ -138,8 +139,9 @@ class Display:
     def focus(self, on: bool) -> None:
         self._inbox.focus(on)
         self._seen = False
-        if on:
-            self._later(VISIBLE if self._can_draw() else 0.0, self._give_up)
+        if self._giving_up is not None:
+            self._giving_up.cancel()
+        self._giving_up = self._later(VISIBLE if self._can_draw() else 0.0, self._give_up) if on else None
         self.changed()
 
     def _can_draw(self) -> bool:
@@ -150,6 +152,7 @@ class Display:
         if self._inbox.focused and not self._seen:
             self._inbox.focus(False)
             self._tell_state()
+            self.changed()
 
     def keys(self, data: bytes) -> None:
         for action in self._inbox.keys(data):

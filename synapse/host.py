@@ -184,7 +184,8 @@ class Host:
                 AddressBook(self._entry, self._registry, client.registry, starter.names),
             ),
             *(Errands(os.path.join(self._folder, "sent"), self._run), self._engine),
-            *(self._inbox, self._display.changed, starter),
+            *(self._inbox, self._display.changed),
+            starter=starter,
         )
         self._messenger.open(self._settings.input_routing, self._loop.call_later)
         Notices(self._engine, client).open()

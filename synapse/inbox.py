@@ -206,7 +206,7 @@ class Inbox:
         if entry.state in UNDER_WAY:
             return head + self._progress(entry, now), ""
         if entry.state == FAILED:
-            return head + "failed", _first_line(entry.detail)
+            return head + "failed", _first_line(entry.detail, "")
         said = _first_line(entry.prompt if entry.state == ASKS else entry.reply)
         return f"{head}{entry.state}   ({self._chord})", said
 
@@ -367,6 +367,7 @@ def _stale_at(entry: Entry) -> float:
     return entry.changed + SECONDS[entry.state]
 
 
-def _first_line(text: str) -> str:
-    lines = (line.strip(" #*`>-") for line in markdown.clean(text[:2000]).split("\n"))
+def _first_line(text: str, marks: str = "#*`>-") -> str:
+    """Without the marks that Markdown begins and ends a line with."""
+    lines = (line.strip(" " + marks) for line in markdown.clean(text[:2000]).split("\n"))
     return next((line for line in lines if line), "")

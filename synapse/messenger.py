@@ -21,7 +21,7 @@ from synapse.controller import TerminalController
 from synapse.errands import Errand, Errands
 from synapse.errors import NoSuchAgent, SynapseError, TargetError
 from synapse.inbox import Action, Answer, HandOver, Inbox
-from synapse.registry import Entry
+from synapse.registry import INPUT_REQUIRED, PROCESSING, Entry
 from synapse.starter import Starter
 from synapse.task import TaskError, text_message
 from synapse.task_shelf import last_known
@@ -34,6 +34,7 @@ FOREVER = 604_800.0  # seconds: nobody waits in front of it
 SHOWN_LIMIT = 100_000  # characters of a reply in the inbox; all of it is with its task
 TOLD = 15.0  # seconds after which a host that takes over does not tell of an end again
 HANDED_OVER = 3  # the priority of a reply that the human gives to this agent
+WAITS = {PROCESSING: "it is busy", INPUT_REQUIRED: "it asks something"}  # by the status of the other
 
 
 class Messenger:
@@ -208,8 +209,8 @@ class Messenger:
             )
             errand.task = task.id
             self._keep(errand)
-            if task.note:
-                self._progress(errand, boxes.SENDING, task.note)
+            if why := task.note or WAITS.get(str(entry["status"]), ""):
+                self._progress(errand, boxes.SENDING, why)
         delivered = asyncio.Event()
         following = asyncio.ensure_future(self._follow(entry, errand, delivered))
         if not errand.wait:

@@ -10,6 +10,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import hypothesis
@@ -121,6 +122,13 @@ def _describe(pid: int) -> str:
 
 @pytest.fixture
 def home(monkeypatch: pytest.MonkeyPatch) -> Iterator[Home]:
+    with living(monkeypatch) as made:
+        yield made
+
+
+@contextmanager
+def living(monkeypatch: pytest.MonkeyPatch) -> Iterator[Home]:
+    """A home, for a test or for several; at its end nothing may be running that was started from it."""
     path = Path(tempfile.mkdtemp(prefix="synt-"))  # short: sockets have 107 bytes
     made = Home(path)
     for key in ("SYNAPSE_HOME", "A2A_HOME"):
