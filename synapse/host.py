@@ -59,19 +59,9 @@ INTERNAL = {"code": "INTERNAL", "message": "Synapse failed while it delivered th
 class Host:
     """One agent. Lives as long as its relay: the end of the wire is the end."""
 
-    def __init__(
-        self,
-        link: socket.socket,
-        tcp: socket.socket,
-        control: socket.socket,
-        events: socket.socket,
-        umask: int = 0o077,
-    ) -> None:
+    def __init__(self, umask: int, *sockets: socket.socket) -> None:
         self._loop = asyncio.get_running_loop()
-        self._link = link
-        self._tcp = tcp
-        self._control = control
-        self._events = events
+        self._link, self._tcp, self._control, self._events = sockets
         self._umask = umask  # the user's own
         self._unpacker = wire.Unpacker()
         self._transport: asyncio.WriteTransport | None = None
@@ -403,9 +393,9 @@ def _log_to(path: str) -> None:
 
 
 async def _main(fds: list[int], umask: int) -> None:
-    link, tcp, control, events = (socket.socket(fileno=fd) for fd in fds)
+    link, *doors = (socket.socket(fileno=fd) for fd in fds)
     link.setblocking(False)
-    await Host(link, tcp, control, events, umask).run()
+    await Host(umask, link, *doors).run()
 
 
 def main() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from asyncio.subprocess import DEVNULL, PIPE
+import subprocess
 from collections.abc import Mapping
 
 from synapse import paths
@@ -30,17 +30,25 @@ class Starter:
         agent = self._agents[name]
         words = [*paths.our_python(), "-m", "synapse", "start", agent.profile, "--name", name]
         words += ["--port", str(agent.port)] if agent.port is not None else []
-        shell = ["/bin/sh", "-c", 'umask "$0" && exec "$@"', f"{self._umask:04o}"]
         try:
-            process = await asyncio.create_subprocess_exec(
-                *shell, *words, cwd=self._working_dir, stdin=DEVNULL, stdout=DEVNULL, stderr=PIPE
-            )
-            async with asyncio.timeout(PATIENCE):
-                _, said = await process.communicate()
-        except TimeoutError:
+            process = await asyncio.to_thread(
+                self._run, words
+            )  # uvloop's own leaves the child its pipe's end
+        except subprocess.TimeoutExpired:
             raise SynapseError(f"{name} did not start within {PATIENCE:g} s.") from None
         except OSError as error:
             raise SynapseError(f"{name} cannot be started: {error.strerror}.") from error
         if process.returncode:
-            why = said.decode("utf-8", "replace").strip().removeprefix("synapse: ")
+            why = process.stderr.decode("utf-8", "replace").strip().removeprefix("synapse: ")
             raise SynapseError(f"{name} could not be started: {why or process.returncode}")
+
+    def _run(self, words: list[str]) -> subprocess.CompletedProcess[bytes]:
+        return subprocess.run(
+            words,
+            cwd=self._working_dir,
+            umask=self._umask,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            timeout=PATIENCE,
+        )

@@ -6,6 +6,7 @@ import json
 import os
 import signal
 import socket
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -137,6 +138,10 @@ class Street:
         self.home = home
         self._stack = stack
         self._panes: dict[str, Pane] = {}
+        (home.path / "synapse").mkdir()
+        (home.path / "synapse" / "config.yaml").write_text(
+            "agents:\n  helper:\n    profile: dummy\n    auto_start: true\n"
+        )
         self.start("b")
 
     def start(self, name: str, *arguments: str) -> Entry:
@@ -147,9 +152,7 @@ class Street:
 
     def pane(self, mode: str) -> Pane:
         if mode not in self._panes:
-            terminal = self.home.terminal(
-                "dummy", "--name", mode, "--", *ARGUMENTS[mode], cols=100, rows=50
-            )
+            terminal = self.home.terminal("dummy", "--name", mode, "--", *ARGUMENTS[mode], cols=100, rows=50)
             self._stack.enter_context(terminal)
             self._panes[mode] = Pane(self.home, mode, terminal, READY[mode])
             terminal.wait(lambda: not self.home.run("status", mode, check=False).returncode, "host")
@@ -165,10 +168,7 @@ class Street:
 @pytest.fixture(scope="module")
 def street() -> Iterator[Street]:
     with pytest.MonkeyPatch.context() as monkeypatch, living(monkeypatch) as home, ExitStack() as stack:
-        made = Street(home, stack)
-        yield made
-        print('LOG', *(home.log(n) for n in ('tui', 'late', 'c', 'alt')))
-        print(home.run('tasks').stdout)
+        yield Street(home, stack)
 
 
 @pytest.fixture
@@ -187,7 +187,11 @@ def a(street: Street) -> Iterator[Pane]:
 def test_a_message_and_its_reply_leave_no_trace(street: Street, mode: str) -> None:
     pane = street.pane(mode)
     screen = pane.terminal.screen
-    lines = [("@b hello", "@b hello"), ("@b ho\x1b[D\x1b[Dech", "@b echho"), ("@b 日本語 です", "日本語 です")]
+    lines = [
+        ("@b hello", "@b hello"),
+        ("@b ho\x1b[D\x1b[Dech", "@b echho"),
+        ("@b 日本語 です", "日本語 です"),
+    ]
     lines += [("@b " + "many words " * 30, "many words")]
     for number, (typed, shows) in enumerate(lines):
         if mode == "line" and number:
@@ -244,7 +248,15 @@ def test_what_is_typed_while_a_reply_comes_is_all_there(a: Pane) -> None:
 
 
 def test_what_is_for_nobody_goes_to_the_agent_as_typed(a: Pane) -> None:
-    lines = ("@", "@b", "@b@host hi", "me@b.org hi there", "@src/app.py fix this", "@nobody hi", f"@{a.name} me")
+    lines = (
+        "@",
+        "@b",
+        "@b@host hi",
+        "me@b.org hi there",
+        "@src/app.py fix this",
+        "@nobody hi",
+        f"@{a.name} me",
+    )
     for line in lines:
         a.send(line)
         a.wait_for(f"You said: {line}")
@@ -324,11 +336,16 @@ def test_an_agent_that_comes_while_the_line_is_typed_and_one_that_goes(a: Pane, 
     street.home.run("stop", "late")
     a.type("\r")
     a.terminal.wait(
-        lambda: any(
-            text in a.terminal.screen.text() for text in ("You said: @late again", "✗ late: failed")
-        ),
+        lambda: any(text in a.terminal.screen.text() for text in ("You said: @late again", "✗ late: failed")),
         "the line with the agent here, or why it stays",
     )
+
+
+def test_one_that_is_started_when_a_message_is_for_it(a: Pane, street: Street) -> None:
+    a.send("@helper say here I am")
+    a.wait_for("sending · starting helper")
+    a.reply("helper", "here I am")
+    street.home.run("stop", "helper")
 
 
 # --- what goes wrong ----------------------------------------------------------------------------------------
@@ -418,3 +435,56 @@ def test_floods_and_resizes_under_a_toast(a: Pane, street: Street) -> None:
         "what the agent has written",
     )
     assert "(C-] o)" not in a.terminal.screen.contents()
+
+
+def test_a_terminal_that_comes_back_finds_the_reply(street: Street) -> None:
+    street.start("background", "--tui")
+    for number in (1, 2):
+        with street.home.terminal("attach", "background", cols=100, rows=50) as terminal:
+            pane = Pane(street.home, "background", terminal, READY["tui"])
+            if number == 1:
+                pane.send("@b silent 1 while nobody looked")
+                pane.wait_for("→ b: working")
+                pane.type(DETACH)
+                pane.wait_for("[detached from background]")
+                assert "→ b:" not in terminal.screen.text()  # nothing of ours is left on the terminal
+            else:
+                pane.reply("b", "while nobody looked")
+                pane.type(DETACH)
+                pane.wait_for("[detached from background]")
+
+
+RECORDER = """\
+import os, sys, tty
+tty.setraw(0)
+print("recording", end="\\r\\n", flush=True)
+with open(sys.argv[1], "wb", buffering=0) as file:
+    while data := os.read(0, 65536):
+        file.write(data)
+"""
+
+
+@pytest.mark.parametrize("enabled", ["false", "true"])
+def test_bytes_out_are_bytes_in(street: Street, enabled: str) -> None:
+    """Everything, without routing; with it, all but the line for another agent."""
+    program, out = street.home.path / "recorder.py", street.home.path / f"recorded-{enabled}"
+    program.write_text(RECORDER)
+    street.home.profile("recorder", f"command: [{sys.executable}, {program}, {out}]\nclear_keys: [C-u]\n")
+    name = f"recorder-{enabled}"
+    street.home.run("start", "recorder", "--name", name, SYNAPSE_INPUT_ROUTING__ENABLED=enabled)
+    line = "@b a line\r"
+    rest = (
+        "plain\r@nobody x\r日本\x1b[A\x1b[200~@b pasted\rlines\x1b[201~\x1b[D\t\x1b\x7f\x00@b\r" + "x" * 5000
+    )
+    with street.home.terminal("attach", name) as terminal:
+        terminal.wait_for("recording")
+        terminal.type(line)
+        expected = (line if enabled == "false" else "@b a line\x15").encode()
+        terminal.wait(lambda: len(out.read_bytes()) >= len(expected), "line")
+        terminal.type(rest)
+        expected += rest.encode()
+        terminal.wait(lambda: len(out.read_bytes()) >= len(expected), "bytes")
+        assert out.read_bytes() == expected
+        if enabled == "true":
+            terminal.wait_for("← b: replied")
+    street.home.run("stop", name)
