@@ -160,7 +160,7 @@ ROOMS: dict[str, set[str]] = {
     "notices": {"a2a_client", "a2a_task", "errors", "loop_guard", "task", "tasks"},
     "messenger": {
         *("a2a_client", "a2a_task", "address_book", "config", "controller", "errands", "errors", "inbox"),
-        *("registry", "task", "task_shelf", "tasks"),
+        *("registry", "starter", "task", "task_shelf", "tasks"),
     },
     "host": {
         "loading",
@@ -169,7 +169,7 @@ ROOMS: dict[str, set[str]] = {
         *("config", "display", "inbox", "task_files", "task_store", "tasks"),
         *("registry", "relay.console", "relay.wire", "relay_wire", "terminal"),
         *("a2a_client", "address_book", "aftermath", "errands", "log_keeper", "loop_guard"),
-        *("loop_guard", "messenger", "notices"),
+        *("messenger", "notices", "starter"),
     },
     "shell": {
         *("cells", "commands", "errors", "external_agents", "paths", "registry", "relay.console"),
