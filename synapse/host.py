@@ -38,6 +38,7 @@ from synapse.profiles import unpack_profile
 from synapse.registry import AgentRegistry, Entry
 from synapse.relay import wire
 from synapse.relay.console import restore_terminal
+from synapse.relay.link import GOODBYE
 from synapse.relay_wire import RelayWire
 from synapse.task import TaskError, text_message
 from synapse.task_files import drop_files
@@ -86,6 +87,15 @@ class Host:
         self._run = ""
         self._typed: frozenset[str] = frozenset()
         self._child = (0, "")
+        self._orderly = False  # the relay ends as it should, even if we have not read that
+        signal.signal(GOODBYE, self._on_goodbye)
+
+    def _on_goodbye(self, *_: object) -> None:
+        self._orderly = True
+
+    @property
+    def _relay_was_killed(self) -> bool:
+        return self._controller is not None and self._controller.running and not self._orderly
 
     async def run(self) -> None:
         await self._loop.create_unix_connection(
@@ -348,7 +358,7 @@ class Host:
 
     def _finish(self) -> None:
         assert self._controller is not None
-        if self._controller.running:
+        if self._relay_was_killed:
             clean_up(self._registry, str(self._entry["agent_id"]), *self._child)
         self._log_keeper.end()
         if self._engine is not None:
@@ -357,7 +367,7 @@ class Host:
 
     def _restore_terminal(self) -> None:
         """If the relay was killed: before anything else, because the shell will soon write its prompt."""
-        if self._console is not None and self._controller is not None and self._controller.running:
+        if self._console is not None and self._controller is not None and self._relay_was_killed:
             drawn = self._display.left_behind if self._display is not None else b""
             restore_terminal(self._console, drawn + undo_modes(self._controller.screen))
 

@@ -167,7 +167,7 @@ ROOMS: dict[str, set[str]] = {
         *("about", "agent_context", "agents", "controller", "delivery", "doorkeeper", "output_log", "paths"),
         *("grpc_door", "outbound", "processes", "profiles", "task"),
         *("config", "display", "inbox", "task_files", "task_store", "tasks"),
-        *("registry", "relay.console", "relay.wire", "relay_wire", "terminal"),
+        *("registry", "relay.console", "relay.link", "relay.wire", "relay_wire", "terminal"),
         *("a2a_client", "address_book", "aftermath", "errands", "log_keeper", "loop_guard"),
         *("messenger", "notices", "starter"),
     },

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from synapse.relay import wire
 from synapse.relay.link import RECENT_LIMIT, HostLink
+from tests.conftest import wait
 
 LISTENER = """
 import socket, sys
@@ -42,3 +43,24 @@ def test_the_first_host_is_told_all_that_came_before_it_and_the_next_the_last_of
     link.close(patience=20.0)
     again = output(heard(tmp_path / "heard"))
     assert (said + b"afterbetween").endswith(again) and RECENT_LIMIT - 5000 < len(again) <= RECENT_LIMIT
+
+
+DEAF = """
+import signal, sys, time
+def goodbye(*_):
+    open(sys.argv[1], "w").write("goodbye")
+    sys.exit()
+signal.signal(signal.SIGUSR1, goodbye)
+open(sys.argv[1] + ".ready", "w").close()
+time.sleep(60)
+"""
+
+
+def test_a_host_that_does_not_read_is_told_that_the_end_is_in_order(tmp_path: Path) -> None:
+    command = [sys.executable, "-I", "-S", "-c", DEAF, str(tmp_path / "told")]
+    link = HostLink(command, [], dict, lambda _: None, str(tmp_path / "log"))
+    link.start()
+    wait((tmp_path / "told.ready").exists, "the host")
+    link.output(b"x" * 4_000_000)
+    link.close(patience=20.0)
+    assert (tmp_path / "told").read_text() == "goodbye"

@@ -20,6 +20,7 @@ SPOOL_LIMIT = 64 * 1024 * 1024  # a host this far behind will not catch up
 RECENT_LIMIT = 128 * 1024  # of output, for a host that comes later
 BATCH = 128 * 1024  # bytes that are given to the host without waiting for more
 PUSH_AFTER = 0.003  # seconds that anything waits for more
+GOODBYE = signal.SIGUSR1  # to a host that has not read that the agent has ended
 PING_EVERY = 5.0
 PINGS_UNANSWERED = 4
 
@@ -208,6 +209,13 @@ class HostLink:
                 pass
             self.pid = 0
 
+    def _say_goodbye(self) -> None:
+        if self.pid:
+            try:
+                os.kill(self.pid, GOODBYE)
+            except OSError:
+                pass
+
     def close(self, patience: float) -> None:
         """The end. The host writes down what it has by itself; wait for it at most `patience` seconds."""
         self.push()
@@ -216,7 +224,7 @@ class HostLink:
             try:
                 self.socket.sendall(self._spool)
             except OSError:
-                pass  # a host that does not read will find the end of the stream
+                self._say_goodbye()  # it will find the end of the stream, and must not take us for killed
             self.socket.close()
             self.socket = None
         deadline = time.monotonic() + patience
