@@ -1,4 +1,4 @@
-"""A message typed at one agent's prompt: from Enter until an idle other has it, and the same sent directly."""
+"""A message typed at one agent's prompt: Enter until an idle other has it, and the same sent directly."""
 
 from __future__ import annotations
 
