@@ -240,7 +240,7 @@ def test_a_size_that_was_another_for_a_moment() -> None:
 
 def test_what_was_taken_away_from_a_terminal_of_another_size_is_mended() -> None:
     world = World()
-    world.output(b"".join(b"line %d of the agent's text, rather long\r\n" % n for n in range(60)))
+    world.output(b"\r\n".join(b"%d " % n + b"words " * 12 for n in range(60)))
     sent(world)
     world.terminal.resize(60, 20)
     world.output(b"more\r\n")  # and with it what takes the toast away, made for 80 columns
