@@ -16,6 +16,7 @@ from synapse.terminal.screen import Screen
 QUIET = 0.006  # seconds without output before anything is drawn
 AT_LEAST = 0.05  # seconds between two drawings
 AT_MOST = 0.25  # seconds that steady output keeps a drawing waiting
+LATELY = 1.0  # seconds that a drawing may have been gone when the terminal was resized under it
 CALM = 0.4  # seconds after a resize before anything is drawn: while a window is dragged, nothing is
 AGAIN = 0.1  # seconds until a refused one is tried again
 SHOWN, STALE, BUSY = "shown", "stale", "busy"  # what the relay says became of a drawing
@@ -69,6 +70,7 @@ class Display:
         self._stained = False  # a resize has spread a drawing over the terminal
         self._spilt = False  # and some of it may come back from the scrollback at another one
         self._calm_at = -1e9
+        self._left_at = -1e9  # when a drawing was last taken away
         self._once = b""  # goes out with the next drawing, such as a copy to the clipboard
         self._chord = False
         self._seen = False  # something was drawn since the panel was opened
@@ -99,22 +101,26 @@ class Display:
 
     def output(self, data: bytes) -> None:
         """The agent has written; the relay has taken away what was drawn."""
-        self._on_screen = None
+        self._leave()
         self._learn(data)
         if self._chord or self._stained:
             self._draw_in(QUIET)
 
     def resized(self) -> None:
-        self._calm_at = self._clock() + CALM
-        self._spilt = self._spilt or (self._on_screen is not None and not self._screen.alternate_screen)
-        self._stained = self._stained or self._spilt or self._on_screen is not None
-        self._on_screen = None
+        self._leave()
+        now = self._clock()
+        self._calm_at = now + CALM
+        # What took it away may have come to a terminal that had another size already.
+        shown = now - self._left_at < LATELY
+        self._spilt = self._spilt or (shown and not self._screen.alternate_screen)
+        self._stained = self._stained or self._spilt or shown
         if self._chord or self._stained:
             self._draw_in(AT_LEAST)
 
     def console_changed(self, present: bool) -> None:
         """Another terminal, as the agent left it, or none."""
         self._present, self._on_screen, self._stained, self._spilt = present, None, False, False
+        self._left_at = -1e9
         self._inbox.focus(False)
         self._tell_state()
         self.changed()
@@ -171,6 +177,11 @@ class Display:
 
     # --- drawing ------------------------------------------------------------------------------------------
 
+    def _leave(self) -> None:
+        """Nothing of ours is on the screen any more."""
+        if self._on_screen is not None:
+            self._on_screen, self._left_at = None, self._clock()
+
     def _tell_state(self) -> None:
         state = {"chord": self._chord, "focus": self._inbox.focused}
         self._send(wire.pack_json(wire.OVERLAY_STATE, state))
@@ -222,7 +233,7 @@ class Display:
         if boxes or self._once:
             self._paint(boxes)
         elif self._on_screen is not None:
-            self._on_screen = None
+            self._leave()
             self._send(wire.pack_overlay({"id": 0, "sync": not self._screen.mode(2026)}))
 
     def _paint(self, boxes: list[Box]) -> None:

@@ -360,3 +360,11 @@ def test_after_a_restart_the_reply_to_an_earlier_message_is_not_that_of_the_last
         turns.take(PromptAccepted(HOOK, f"{delivery._mark} {number}"), number)
         turns.take(TurnEnded(HOOK, "completed", str(number)), number)
         assert (delivery._turn_of(task) is turns.finished[-1]) is known
+
+
+def test_an_agent_that_writes_before_there_is_a_host(home: Home) -> None:
+    home.profile("early", "command: [sh, -c, 'echo early; while read x; do echo \"got $x\"; done']\n")
+    home.run("start", "early", "--name", "a")
+    agent = Agent(home)
+    assert "got [A2A:" in agent.reply("hello")
+    agent.http.close()

@@ -220,6 +220,36 @@ def test_what_was_drawn_is_mended_after_a_resize() -> None:
         world.pass_time(1.0)
 
 
+def test_a_size_that_was_another_for_a_moment() -> None:
+    """The terminal has reflowed a panel and gone back before anybody looked."""
+    world = World()
+    world.output(b"".join(b"line %d of the agent's text, rather long\r\n" % n for n in range(60)))
+    sent(world)
+    world.type(b"\x1do")
+    world.pass_time(0.3)
+    for size in ((60, 12), (80, 24)):
+        world.terminal.resize(*size)
+    world.resize(80, 24)
+    world.pass_time(1.0)
+    assert "╭─" in world.shown()
+    world.type(b"q")
+    world.pass_time(40.0)
+    shown, meant = state(world.terminal), state(world.model)
+    assert [row.cells for row in shown["rows"]] == [row.cells for row in meant["rows"]]
+
+
+def test_what_was_taken_away_from_a_terminal_of_another_size_is_mended() -> None:
+    world = World()
+    world.output(b"\r\n".join(b"%d " % n + b"words " * 12 for n in range(60)))
+    sent(world)
+    world.terminal.resize(60, 20)
+    world.output(b"more\r\n")  # and with it what takes the toast away, made for 80 columns
+    world.resize(60, 20)
+    world.pass_time(30.0)
+    shown, meant = state(world.terminal), state(world.model)
+    assert [row.cells for row in shown["rows"]] == [row.cells for row in meant["rows"]]
+
+
 def test_a_young_model_draws_nothing_over_what_it_has_not_seen() -> None:
     world = World(young=True)
     world.output(b"half a screen\r\n")

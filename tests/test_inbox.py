@@ -161,3 +161,30 @@ def test_characters_and_pastes_that_come_in_pieces() -> None:
         "é",
         "paste:字",
     ]
+
+
+def test_silent_tells_only_what_came_of_it() -> None:
+    inbox = Inbox(silent=True)
+    inbox.sending("1", "codex", "hello")
+    for state in ("delivered", "working"):
+        inbox.progress("1", state)
+        assert inbox.picture((80, 24), 20) == []
+    inbox.asks("1", "Which?")
+    assert inbox.picture((80, 24), 20)
+    inbox.progress("1", "working")
+    inbox.reply("1", "done")
+    assert inbox.picture((80, 24), 20)
+
+
+def test_what_could_not_be_sent_can_be_copied_and_what_was_told_before_is_only_there_to_read() -> None:
+    inbox = Inbox()
+    inbox.sending("1", "codex", "@codex hello", ago=7.0)
+    inbox.failed("1", "--priority wants a number")
+    (box,) = inbox.picture((80, 24), 20)
+    assert "--priority wants" in "".join(text for text, _ in box.lines[1])
+    inbox.seen("1")
+    assert inbox.picture((80, 24), 20) == []
+    inbox.focus(True)
+    (box,) = inbox.picture((80, 24), 20)
+    assert "failed after 7 s" in "".join(text for text, _ in box.lines[0])
+    assert inbox.keys(b"c") == [Copy("@codex hello")]

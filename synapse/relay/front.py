@@ -172,14 +172,14 @@ class Front:
 
     def take_size(self) -> None:
         """The agent's terminal is as large as the human's."""
-        self.resized = False
+        told, self.resized = self.resized, False
         if self.console is None:
             return
         try:
             winsize = self.console.winsize()
         except OSError:
             return  # the terminal is gone: the read side reports it
-        if winsize != self._pty.winsize:
+        if winsize != self._pty.winsize or told:
             self.one_size = False
             self.veil.forget()  # the terminal has reflowed it: the host repaints what was covered
             self._pty.resize(winsize)
@@ -290,6 +290,7 @@ class Front:
                 self._attach(client, message)
             elif client is self._attached:
                 if operation == "resized":
+                    self.resized = True
                     self.take_size()
                 elif operation == "continued":
                     self._resume()

@@ -116,8 +116,11 @@ class Pty:
             self.backlog += data[written:]
 
     def resize(self, winsize: bytes) -> None:
-        self.winsize = winsize
+        """The agent is told of the same size too: it was another for a moment."""
+        before, self.winsize = self.winsize, winsize
         fcntl.ioctl(self.master, termios.TIOCSWINSZ, winsize)
+        if winsize == before:
+            self._signal_foreground(signal.SIGWINCH)
 
     def is_cooked(self) -> bool:
         """Whether the kernel edits the agent's input line by line."""
@@ -147,8 +150,11 @@ class Pty:
 
     def resume(self) -> None:
         """Continue an agent that has stopped: what is in front, not the jobs that a shell in it stopped."""
+        self._signal_foreground(signal.SIGCONT)
+
+    def _signal_foreground(self, number: int) -> None:
         try:
-            os.killpg(os.tcgetpgrp(self.master), signal.SIGCONT)
+            os.killpg(os.tcgetpgrp(self.master), number)
         except OSError:
             pass  # nobody is in front
         self.signal(signal.SIGCONT)

@@ -1,0 +1,82 @@
+"""A message typed at one agent's prompt: Enter until an idle other has it, and the same sent directly."""
+
+from __future__ import annotations
+
+import json
+import time
+from contextlib import closing
+from datetime import UTC, datetime
+from typing import Any
+from urllib.request import urlopen
+
+from benchmarks.peers import COMMAND, Place, wait
+from benchmarks.rpc import Client
+from benchmarks.table import SYNAPSE, Row, median, percentile
+from benchmarks.terminal import Terminal
+
+ROUNDS, WARM = 100, 5
+OVER = 150.0  # milliseconds that a typed one may take longer
+TYPED, DIRECT, BACK = "typed at a prompt", "sent directly", "reply on the terminal"
+
+
+def run() -> list[Row]:
+    with Place() as place:
+        place.env |= {"SYNAPSE_LIMITS__RATE": "0", "SYNAPSE_ROUTING__PAIR_PER_MINUTE": "0"}
+        for name in "ba":
+            place.run(COMMAND, "start", "dummy", "--name", name, "--", "--tui")
+        port = next(int(str(entry["port"])) for entry in place.agents() if entry["name"] == "b")
+        with closing(Terminal([COMMAND, "attach", "a"], place.env, place.path)) as terminal:
+            terminal.wait_for(b"? for shortcuts")
+            taken = _rounds(terminal, port)
+    p50 = {what: median(values) for what, values in taken.items()}
+    goal = p50[TYPED] <= p50[DIRECT] + OVER
+    rows = []
+    for what in (DIRECT, TYPED):
+        figure = f"message {what}, until delivered"
+        told = (f"sent directly + {OVER:g}", goal) if what == TYPED else ("", None)
+        rows.append(Row(f"{figure}, p50", "ms", {SYNAPSE: p50[what]}, *told))
+        rows.append(Row(f"{figure}, p99", "ms", {SYNAPSE: percentile(taken[what], 99)}))
+    rows.append(Row("message, Enter to the reply in a toast, p50", "ms", {SYNAPSE: p50[BACK]}))
+    return rows
+
+
+def _rounds(terminal: Terminal, port: int) -> dict[str, list[float]]:
+    taken: dict[str, list[float]] = {DIRECT: [], TYPED: [], BACK: []}
+    with Client(port) as client:
+        for number in range(-WARM, ROUNDS):
+            text = f"say number {number} is here"
+            sent = time.time()
+            client.send(text, wait=True)
+            direct = _delivered(port, text) - sent
+            line = f"@b {text}."
+            terminal.write(line.encode())
+            terminal.drain(0.05)
+            sent = time.time()
+            terminal.write(b"\r")
+            shown = (
+                terminal.wait_for(f"number {number} is here.".encode()) - time.perf_counter() + time.time()
+            )
+            typed = _delivered(port, f"{text}.") - sent
+            terminal.drain(0.05)
+            if number >= 0:
+                for what, seconds in ((DIRECT, direct), (TYPED, typed), (BACK, shown - sent)):
+                    taken[what].append(seconds * 1e3)
+    return taken
+
+
+def _delivered(port: int, text: str) -> float:
+    """When the agent had begun with the last task, which is this one and has ended."""
+    found: list[dict[str, Any]] = []
+
+    def ended() -> bool:
+        with urlopen(f"http://127.0.0.1:{port}/tasks?limit=1") as answer:
+            found[:] = json.load(answer)["tasks"]
+        return bool(found and found[0]["status"] == "completed" and _text(found[0]) == text)
+
+    wait(ended, f"the end of {text!r}")
+    at = next(r["at"] for r in found[0]["receipts"] if r["step"] == "confirmed")
+    return datetime.strptime(at, "%Y-%m-%dT%H:%M:%S.%fZ").replace(tzinfo=UTC).timestamp()
+
+
+def _text(task: dict[str, Any]) -> str:
+    return "".join(str(part.get("text", "")) for part in task["message"]["parts"])
