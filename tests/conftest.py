@@ -120,11 +120,11 @@ class Home:
                     found.append(int(name))
         return found
 
-    def wait_no_process(self, patience: float = 8.0) -> None:
+    def wait_no_process(self, patience: float = 30.0) -> None:
         wait(lambda: not self.processes(), "end of every process", patience)
 
 
-def wait(condition: Callable[[], object], what: str, patience: float = 15.0) -> None:
+def wait(condition: Callable[[], object], what: str, patience: float = 30.0) -> None:
     """Until `condition` holds: a deadline, never a fixed sleep."""
     deadline = time.monotonic() + patience
     while not condition():

@@ -567,7 +567,8 @@ class TestAgents:
     def test_what_is_wrong_is_one_sentence(self, home: Home, words: list[str], says: str) -> None:
         done = home.run("start", "dummy", *words, check=False)
         assert done.returncode == 2 and says in done.stderr and done.stderr.count("\n") == 1
-        assert home.agents() == {} and home.processes() == []
+        assert home.agents() == {}
+        home.wait_no_process()
 
     def test_everywhere_with_a_token(self, home: Home) -> None:
         home.run("start", "dummy", "--name", "a", "--host", "0.0.0.0", SYNAPSE_TOKEN=TOKEN)
