@@ -7,9 +7,7 @@ from collections.abc import Iterable
 
 from synapse.errors import NoSuchAgent, TargetError
 from synapse.external_agents import ExternalAgentRegistry
-from synapse.registry import AgentRegistry, Entry
-
-ALL = "all"
+from synapse.registry import ALL, ALL_HERE, AgentRegistry, Entry
 
 
 class AddressBook:
@@ -40,8 +38,10 @@ class AddressBook:
 
     def names(self) -> list[str]:
         """Every name that means somebody. Its own name means nobody: that is just text."""
-        names = {ALL, *self._startable}
-        for entry in self.others():
+        names, others = set(self._startable), self.others()
+        if others:
+            names |= {ALL, ALL_HERE}
+        for entry in others:
             kind = str(entry["agent_type"])
             names |= {str(entry["name"]), kind, f"{kind}-{entry['port']}"}
         names |= {agent.alias for agent in self._external.list_agents()}
@@ -57,14 +57,15 @@ class AddressBook:
                 raise
             return elsewhere.alias
 
-    def everybody(self) -> list[Entry]:
-        others = self.others()
+    def everybody(self, target: str = ALL) -> list[Entry]:
+        """Those whom `all` or `all-here` means."""
+        here = target.casefold() == ALL_HERE
+        others = [e for e in self.others() if not here or e["working_dir"] == self._me["working_dir"]]
+        if here and not others:
+            raise TargetError("no other agent runs in this directory: `@all` reaches those elsewhere.")
         if not others:
             raise TargetError("no other agent is running: `synapse start <profile>` starts one.")
         return others
-
-    def can_start(self, target: str) -> bool:
-        return target in self._startable
 
 
 def _stamp(folder: str | os.PathLike[str]) -> int:

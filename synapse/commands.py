@@ -34,10 +34,11 @@ class Command(Record):
 class Refusal(Record):
     """A line that was meant for another agent and cannot be sent, with the sentence that says why."""
 
-    __slots__ = ("line", "name", "reason")
+    __slots__ = ("enter", "line", "name", "reason")
     name: str
     reason: str
     line: str
+    enter: bytes
 
 
 class CommandParser:
@@ -79,7 +80,7 @@ class CommandParser:
         if name is None:
             if self.passthrough:
                 return None
-            return Refusal(name=typed, line=line, reason=f"no agent is called {typed}")
+            return Refusal(name=typed, line=line, enter=enter, reason=f"no agent is called {typed}")
         priority, timeout = None, None
         while match := _WORD.match(rest):
             flag, _, value = match[1].partition("=")
@@ -93,13 +94,13 @@ class CommandParser:
                 else:
                     timeout = _timeout(value)
                 if (priority if flag == "--priority" else timeout) is None:
-                    return Refusal(name=name, line=line, reason=_wrong_value(flag, value))
+                    return Refusal(name=name, line=line, enter=enter, reason=_wrong_value(flag, value))
             else:
                 break
             rest = rest[match.end() :]
         message = _unquoted(rest)
         if not message:
-            return Refusal(name=name, line=line, reason=f"there is no message for {name}")
+            return Refusal(name=name, line=line, enter=enter, reason=f"there is no message for {name}")
         return Command(
             name=name,
             message=message,

@@ -10,7 +10,7 @@ from typing import NamedTuple, Protocol
 
 from synapse.inbox import Action, Close, Copy, Inbox
 from synapse.relay import wire
-from synapse.terminal.overlay import Box, paint, repaint
+from synapse.terminal.overlay import Box, paint, repaint, room
 from synapse.terminal.screen import Screen
 
 QUIET = 0.006  # seconds without output before anything is drawn
@@ -19,6 +19,7 @@ AT_MOST = 0.25  # seconds that steady output keeps a drawing waiting
 CALM = 0.4  # seconds after a resize before anything is drawn: while a window is dragged, nothing is
 AGAIN = 0.1  # seconds until a refused one is tried again
 SHOWN, STALE, BUSY = "shown", "stale", "busy"  # what the relay says became of a drawing
+VISIBLE = 1.0  # seconds in which the panel must be seen, or the keys go back to the agent
 _CLEARS = (b"\x1b[2J", b"\x1bc")
 
 
@@ -70,7 +71,9 @@ class Display:
         self._calm_at = -1e9
         self._once = b""  # goes out with the next drawing, such as a copy to the clipboard
         self._chord = False
+        self._seen = False  # something was drawn since the panel was opened
         self._timer: Timer | None = None
+        self._giving_up: Timer | None = None
         self._due = 0.0
         self._last = -1e9
         self._waiting_since: float | None = None
@@ -123,6 +126,7 @@ class Display:
         self._asked = None
         if outcome == SHOWN:
             self._on_screen = asked
+            self._seen = self._seen or bool(asked.boxes)
             self._stained = self._stained and bool(asked.boxes)
             if asked.once == self._once:
                 self._once = b""
@@ -134,7 +138,21 @@ class Display:
 
     def focus(self, on: bool) -> None:
         self._inbox.focus(on)
+        self._seen = False
+        if self._giving_up is not None:
+            self._giving_up.cancel()
+        self._giving_up = self._later(VISIBLE if self._can_draw() else 0.0, self._give_up) if on else None
         self.changed()
+
+    def _can_draw(self) -> bool:
+        return self._known[self._screen.alternate_screen] and room(self._screen.size) is not None
+
+    def _give_up(self) -> None:
+        """Nobody types into a panel that cannot be seen."""
+        if self._inbox.focused and not self._seen:
+            self._inbox.focus(False)
+            self._tell_state()
+            self.changed()
 
     def keys(self, data: bytes) -> None:
         for action in self._inbox.keys(data):

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import importlib
 import socket
 from typing import TYPE_CHECKING
 
 from synapse.about import About
 from synapse.config import Settings
 from synapse.controller import TerminalController
+from synapse.loading import load
 from synapse.outbound import Outbound
 from synapse.tasks import TaskEngine
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from synapse.server import Door
 
 WARM = 4.0  # seconds: an agent that has only just started has better things to do
-SERVER = "synapse.server"  # most of what a host has to load
+SERVER = ("synapse.a2a_client", "synapse.external_door", "synapse.server")  # most of what a host loads
 
 
 class Doorkeeper:
@@ -49,7 +49,7 @@ class Doorkeeper:
         self, controller: TerminalController, engine: TaskEngine, about: About, outbound: Outbound
     ) -> None:
         await _knock(self._tcp, self._control)
-        await asyncio.to_thread(importlib.import_module, SERVER)  # the agent is looked after meanwhile
+        await load(*SERVER)  # the agent is looked after meanwhile
         self._doors = self._make(controller, engine, about, outbound)
         await asyncio.gather(*(door.open() for door in self._doors))
 

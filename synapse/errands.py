@@ -36,6 +36,7 @@ class Errand:
     ended: bool = False
     reply: str = ""
     failure: str = ""
+    ended_at: float = 0.0
 
 
 class Errands:

@@ -13,9 +13,10 @@ from typing import Any
 
 from synapse import paths
 from synapse.errors import SynapseError, UsageError
+from synapse.registry import RESERVED_NAMES
 
 ALIAS = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
-RESERVED = frozenset(("all", "synapse-system"))
+RESERVED = RESERVED_NAMES
 
 
 @dataclass(frozen=True)

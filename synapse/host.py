@@ -29,6 +29,7 @@ from synapse.delivery import Delivery
 from synapse.display import Display
 from synapse.doorkeeper import Doorkeeper
 from synapse.inbox import Action, Inbox
+from synapse.loading import load
 from synapse.log_keeper import LogKeeper
 from synapse.loop_guard import LoopGuard
 from synapse.outbound import Outbound
@@ -60,14 +61,10 @@ INTERNAL = {"code": "INTERNAL", "message": "Synapse failed while it delivered th
 class Host:
     """One agent. Lives as long as its relay: the end of the wire is the end."""
 
-    def __init__(
-        self, link: socket.socket, tcp: socket.socket, control: socket.socket, events: socket.socket
-    ) -> None:
+    def __init__(self, umask: int, *sockets: socket.socket) -> None:
         self._loop = asyncio.get_running_loop()
-        self._link = link
-        self._tcp = tcp
-        self._control = control
-        self._events = events
+        self._link, self._tcp, self._control, self._events = sockets
+        self._umask = umask  # the user's own
         self._unpacker = wire.Unpacker()
         self._transport: asyncio.WriteTransport | None = None
         self._ended = asyncio.Event()
@@ -110,7 +107,7 @@ class Host:
         grpc = await self._open_grpc()
         receiver = await EventReceiver(self._events, self._on_event).serve()  # it closes when let go of
         self._send(wire.pack(wire.READY))
-        self._open_messenger()
+        opening = asyncio.ensure_future(self._open_messenger())
         undo_modes(self._controller.screen)  # 25 ms the first time, which `_restore_terminal` does not have
         ended = asyncio.ensure_future(self._ended.wait())
         await asyncio.wait((ended, serving), return_when=asyncio.FIRST_COMPLETED)
@@ -118,6 +115,7 @@ class Host:
             serving.result()
             raise RuntimeError("the server has ended")  # the relay starts another host
         courier.cancel()
+        opening.cancel()
         self._finish()
         receiver.close()
         doors.close()
@@ -144,21 +142,28 @@ class Host:
             description=profile.description,
         )
 
-    def _open_messenger(self) -> None:
+    async def _open_messenger(self) -> None:
         """From now on a human can write to other agents at this one's prompt, and replies find their way."""
+        await load("synapse.messenger", "synapse.notices")
         from synapse.a2a_client import AsyncA2AClient, Origin
         from synapse.address_book import AddressBook
         from synapse.errands import Errands
         from synapse.messenger import Messenger
         from synapse.notices import Notices
+        from synapse.starter import Starter
 
         assert self._controller is not None and self._engine is not None and self._display is not None
         client = AsyncA2AClient(Origin(self._about.agent_id, self._about.name, in_turn=False))
-        startable = [name for name, agent in self._settings.agents.items() if agent.auto_start]
+        starter = Starter(self._settings.agents, str(self._entry["working_dir"]), self._umask)
         self._messenger = Messenger(
-            *(self._controller, client, AddressBook(self._entry, self._registry, client.registry, startable)),
+            *(
+                self._controller,
+                client,
+                AddressBook(self._entry, self._registry, client.registry, starter.names),
+            ),
             *(Errands(os.path.join(self._folder, "sent"), self._run), self._engine),
             *(self._inbox, self._display.changed),
+            starter=starter,
         )
         self._messenger.open(self._settings.input_routing, self._loop.call_later)
         Notices(self._engine, client).open()
@@ -288,7 +293,7 @@ class Host:
         self._display = Display(
             *(self._inbox, self._controller.screen, lambda: controller.written, self._send),
             *(self._loop.call_later, self._on_action),
-            young=int(hello["generation"]) > 1,
+            young=not hello["whole"],
         )
         self._controller.add_output_callback(self._display.output)
         self._controller.console_changed(console is not None)
@@ -377,21 +382,21 @@ def _log_to(path: str) -> None:
     logging.basicConfig(level=logging.INFO, handlers=[handler])
 
 
-async def _main(fds: list[int]) -> None:
-    link, tcp, control, events = (socket.socket(fileno=fd) for fd in fds)
+async def _main(fds: list[int], umask: int) -> None:
+    link, *doors = (socket.socket(fileno=fd) for fd in fds)
     link.setblocking(False)
-    await Host(link, tcp, control, events).run()
+    await Host(umask, link, *doors).run()
 
 
 def main() -> None:
-    os.umask(0o077)
+    umask = os.umask(0o077)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
     signal.signal(signal.SIGALRM, signal.SIG_DFL)
     fds = [int(argument) for argument in sys.argv[1:5]]
     for fd in fds:
         os.set_inheritable(fd, False)
-    uvloop.run(_main(fds))
+    uvloop.run(_main(fds, umask))
     os._exit(0)  # all is written and closed; taking the interpreter apart would take as long as its start
 
 

@@ -92,8 +92,8 @@ class Inbox:
 
     # --- what happens -------------------------------------------------------------------------------------
 
-    def sending(self, name: str, target: str, text: str) -> None:
-        self._entries[name] = Entry(name, markdown.clean(target), text, self._clock())
+    def sending(self, name: str, target: str, text: str, ago: float = 0.0) -> None:
+        self._entries[name] = Entry(name, markdown.clean(target), text, self._clock() - ago)
         while len(self._entries) > KEPT:
             done = (n for n, e in self._entries.items() if e.state not in (*UNDER_WAY, ASKS))
             del self._entries[next(done, next(iter(self._entries)))]
@@ -118,6 +118,10 @@ class Inbox:
         """It is with the other agent, and no reply is waited for."""
         if entry := self._change(name, DELIVERED):
             entry.ended = self._clock()
+
+    def seen(self, name: str) -> None:
+        """It has been told before: it is there to read, without a toast."""
+        self._entries[name].seen = True
 
     def note(self, name: str, text: str) -> None:
         """What became of the last key, in the panel of this entry."""
@@ -202,7 +206,7 @@ class Inbox:
         if entry.state in UNDER_WAY:
             return head + self._progress(entry, now), ""
         if entry.state == FAILED:
-            return head + "failed", _first_line(entry.detail)
+            return head + "failed", _first_line(entry.detail, "")
         said = _first_line(entry.prompt if entry.state == ASKS else entry.reply)
         return f"{head}{entry.state}   ({self._chord})", said
 
@@ -276,6 +280,8 @@ class Inbox:
             hints.insert(0, ("a", "answer"))
         if entry.state == REPLIED:
             hints += [("c", "copy"), ("i", "give to the agent here")]
+        elif entry.state == FAILED and entry.text:
+            hints.append(("c", "copy the message"))
         return [*hints, ("n p", "next, previous")] if len(self._entries) > 1 else hints
 
     # --- keys ---------------------------------------------------------------------------------------------
@@ -316,16 +322,16 @@ class Inbox:
             self._step(-1)
         elif key == "a" and entry.state == ASKS:
             self._answering = ""
-        elif key == "c" and entry.reply:
-            return self._copy(entry)
+        elif key == "c" and (text := entry.text if entry.state == FAILED else entry.reply):
+            return self._copy(text)
         elif key == "i" and entry.reply:
             self.focus(False)
             return [HandOver(entry.name, entry.reply), Close()]
         entry.scroll = min(max(entry.scroll, 0), self._end)
         return []
 
-    def _copy(self, entry: Entry) -> list[Action]:
-        data = entry.reply.encode()
+    def _copy(self, text: str) -> list[Action]:
+        data = text.encode("utf-8", "replace")
         self._note = "copied" if len(data) <= COPY_LIMIT else f"copied the first {COPY_LIMIT // 1000} KB"
         return [Copy(data[:COPY_LIMIT].decode("utf-8", "ignore"))]
 
@@ -361,6 +367,7 @@ def _stale_at(entry: Entry) -> float:
     return entry.changed + SECONDS[entry.state]
 
 
-def _first_line(text: str) -> str:
-    lines = (line.strip(" #*`>-") for line in markdown.clean(text[:2000]).split("\n"))
+def _first_line(text: str, marks: str = "#*`>-") -> str:
+    """Without the marks that Markdown begins and ends a line with."""
+    lines = (line.strip(" " + marks) for line in markdown.clean(text[:2000]).split("\n"))
     return next((line for line in lines if line), "")

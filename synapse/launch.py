@@ -297,6 +297,8 @@ def _make_relay(
 
     def hello() -> dict[str, object]:
         cols, rows = split_winsize(pty.winsize)
+        # What this host is not given: the first one gets everything.
+        unseen = link.written - len(link.recent()) if link.generation > 1 else 0
         return {
             "entry": agent.entry,
             "profile": packed,
@@ -310,7 +312,8 @@ def _make_relay(
             "generation": link.generation,
             "keys": relay.keyboard.keys,
             "draft": relay.keyboard.draft,
-            "written": link.written - (len(link.recent()) if link.generation > 1 else 0),
+            "written": unseen,
+            "whole": relay.front.one_size and not unseen,
             "injected": relay.injector.known(),
         }
 

@@ -13,15 +13,16 @@ from collections.abc import Callable, Coroutine, Mapping
 from typing import Any
 
 from synapse import inbox as boxes
-from synapse.a2a_client import AsyncA2AClient, StillWorking
+from synapse.a2a_client import AsyncA2AClient
 from synapse.a2a_task import A2ATask, Json
-from synapse.address_book import ALL, AddressBook
+from synapse.address_book import AddressBook
 from synapse.config import InputRouting
 from synapse.controller import TerminalController
 from synapse.errands import Errand, Errands
-from synapse.errors import SynapseError, TargetError
+from synapse.errors import NoSuchAgent, SynapseError, TargetError
 from synapse.inbox import Action, Answer, HandOver, Inbox
-from synapse.registry import Entry
+from synapse.registry import ALL, ALL_HERE, INPUT_REQUIRED, PROCESSING, Entry
+from synapse.starter import Starter
 from synapse.task import TaskError, text_message
 from synapse.task_shelf import last_known
 from synapse.tasks import TaskEngine
@@ -31,7 +32,9 @@ logger = logging.getLogger(__name__)
 NAMES_EVERY = 0.5  # seconds between two looks at who else is here
 FOREVER = 604_800.0  # seconds: nobody waits in front of it
 SHOWN_LIMIT = 100_000  # characters of a reply in the inbox; all of it is with its task
+TOLD = 15.0  # seconds after which a host that takes over does not tell of an end again
 HANDED_OVER = 3  # the priority of a reply that the human gives to this agent
+WAITS = {PROCESSING: "it is busy", INPUT_REQUIRED: "it asks something"}  # by the status of the other
 
 
 class Messenger:
@@ -46,6 +49,7 @@ class Messenger:
         engine: TaskEngine,
         inbox: Inbox,
         changed: Callable[[], None],
+        starter: Starter,
     ) -> None:
         self._controller = controller
         self._client = client
@@ -54,9 +58,10 @@ class Messenger:
         self._engine = engine
         self._inbox = inbox
         self._changed = changed
+        self._starter = starter
         self._under_way: set[asyncio.Task[None]] = set()
         self._refused = 0
-        self._names: list[str] = []
+        self._names: list[str] | None = None
         self._routing: InputRouting
         self._later: Callable[[float, Callable[[], None]], object]
 
@@ -81,17 +86,19 @@ class Messenger:
             self._show(errand)
             if not errand.ended:
                 self._begin(self._carry(errand, again=True))
+            elif time.time() - errand.ended_at > TOLD:
+                self._inbox.seen(errand.id)
 
     # --- from the human -----------------------------------------------------------------------------------
 
     def _command(self, command: Mapping[str, Any], answer: Callable[[str | None], None]) -> None:
         """A line of his: `answer(None)` once it is stored; with a reason, it stays where it is."""
         name = str(command["id"])
-        if self._errands.get(name) is not None or self._errands.get(f"{name}.0") is not None:
+        if self._errands.get(name) is not None:
             answer(None)  # a relay that has had no answer asks again
             return
         try:
-            errands = self._addressed(name, command)
+            errands = [e for e in self._addressed(name, command) if self._errands.get(e.id) is None]
             for errand in errands:
                 self._errands.save(errand)
         except (SynapseError, OSError) as error:
@@ -113,15 +120,17 @@ class Messenger:
             "timeout": command["timeout"],
             "sent_at": time.time(),
         }
-        if base["target"].casefold() == ALL:
-            found = self._book.everybody()
-            return [
-                Errand(**base | {"id": f"{name}.{n}", "target": str(e["name"]), "agent": str(e["agent_id"])})
-                for n, e in enumerate(found)
-            ]
+        if base["target"].casefold() in (ALL, ALL_HERE):
+            everybody = self._book.everybody(base["target"])
+            found = [(str(entry["agent_id"]), str(entry["name"])) for entry in everybody]
+            # Each has an id of its own: asked again, none is left out.
+            return [Errand(**base | {"id": f"{name}.{a}", "target": t, "agent": a}) for a, t in found]
         errand = Errand(id=name, **base)
-        if not self._book.can_start(errand.target):
+        try:
             self._address(errand)
+        except NoSuchAgent:
+            if errand.target not in self._starter.names:
+                raise
         return [errand]
 
     def _address(self, errand: Errand) -> None:
@@ -159,29 +168,51 @@ class Messenger:
     async def _carry(self, errand: Errand, again: bool = False) -> None:
         try:
             if not errand.agent and not errand.alias:
-                self._address(errand)
-                self._errands.save(errand)
+                await self._start(errand)
             if errand.alias:
                 task = await self._send_elsewhere(errand, again)
             else:
                 task = await self._send_here(errand)
-        except StillWorking as late:
-            self._end(errand, failure=str(late))
-        except SynapseError as error:
+        except SynapseError as error:  # a wait that is over among them
             self._end(errand, failure=str(error))
+        except Exception:
+            logger.exception("a message to %s failed", errand.target)
+            self._end(errand, failure="Synapse failed while it was sent: see its log. It may have arrived.")
         else:
             self._ended(errand, task)
 
+    async def _start(self, errand: Errand) -> None:
+        """Its agent, unless somebody else has meanwhile."""
+        self._progress(errand, boxes.SENDING, f"starting {errand.target}")
+        try:
+            await self._starter.start(errand.target)
+        except SynapseError as error:
+            try:
+                self._address(errand)
+            except NoSuchAgent:
+                raise error from None
+        else:
+            self._address(errand)
+        self._keep(errand)
+
     async def _send_here(self, errand: Errand) -> A2ATask:
-        entry = self._entry(errand)
+        try:
+            return await self._send_to(self._entry(errand), errand)
+        except TargetError:  # the agent has ended: its file has what became of the task
+            task = await last_known(errand.task) if errand.task else None
+            if task is None or not task.ended:
+                raise
+            return A2ATask.from_dict(task.to_dict())
+
+    async def _send_to(self, entry: Entry, errand: Errand) -> A2ATask:
         if not errand.task:
             task = await self._client.send_to_local(
                 entry, errand.message, errand.priority, request_id=f"errand/{errand.id}"
             )
             errand.task = task.id
-            self._errands.save(errand)
-            if task.note:
-                self._progress(errand, boxes.SENDING, task.note)
+            self._keep(errand)
+            if why := task.note or WAITS.get(str(entry["status"]), ""):
+                self._progress(errand, boxes.SENDING, why)
         delivered = asyncio.Event()
         following = asyncio.ensure_future(self._follow(entry, errand, delivered))
         if not errand.wait:
@@ -200,15 +231,7 @@ class Messenger:
                 delivered.set()
 
         patience = errand.timeout or FOREVER
-        try:
-            return await self._client.follow_local(
-                entry, errand.task, patience, on_event, through_questions=True
-            )
-        except TargetError:
-            task = await last_known(errand.task)  # the agent has ended: its file has what became of it
-            if task is None:
-                raise
-            return A2ATask.from_dict(task.to_dict())
+        return await self._client.follow_local(entry, errand.task, patience, on_event, through_questions=True)
 
     async def _send_elsewhere(self, errand: Errand, again: bool) -> A2ATask:
         if again:
@@ -255,15 +278,21 @@ class Messenger:
 
     def _end(self, errand: Errand, reply: str = "", failure: str = "") -> None:
         errand.ended, errand.reply, errand.failure = True, reply, failure
-        try:
-            self._errands.save(errand)
-        except OSError as error:
-            logger.warning("what %s said cannot be kept: %s", errand.target, error)
+        errand.ended_at = time.time()
+        self._keep(errand)
         self._show_end(errand)
         self._changed()
 
+    def _keep(self, errand: Errand) -> None:
+        """A disk that takes no more costs what the next host would know, not the message."""
+        try:
+            self._errands.save(errand)
+        except OSError as error:
+            logger.warning("what became of the message to %s cannot be kept: %s", errand.target, error)
+
     def _show(self, errand: Errand) -> None:
-        self._inbox.sending(errand.id, errand.target, errand.message)
+        until = errand.ended_at if errand.ended else time.time()
+        self._inbox.sending(errand.id, errand.target, errand.message, max(until - errand.sent_at, 0.0))
         if errand.ended:
             self._show_end(errand)
         self._changed()
@@ -293,7 +322,7 @@ class Messenger:
                 text_message(errand.reply), sender=sender, priority=HANDED_OVER, metadata=metadata
             )
         except TaskError as error:
-            self._inbox.note(errand.id, str(error))
+            self._inbox.failed_to_come(f"handed-over/{errand.id}", errand.target, f"not handed over: {error}")
         self._changed()
 
     def _begin(self, work: Coroutine[Any, Any, None]) -> None:

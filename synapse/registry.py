@@ -20,7 +20,8 @@ PROCESSING = "PROCESSING"
 INPUT_REQUIRED = "INPUT_REQUIRED"
 STATUSES = (READY, PROCESSING, INPUT_REQUIRED)
 
-RESERVED_NAMES = frozenset({"all", "synapse-system"})
+ALL, ALL_HERE = "all", "all-here"  # everybody who runs; everybody in this directory
+RESERVED_NAMES = frozenset({ALL, ALL_HERE, "synapse-system"})
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

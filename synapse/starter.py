@@ -13,7 +13,7 @@ from synapse.registry import AgentRegistry
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Mapping
 
     from synapse.config import AgentSettings, Settings
     from synapse.registry import Entry
@@ -49,7 +49,26 @@ def find_or_start(
         return registry.resolve(name)
 
 
-def start(name: str, agent: AgentSettings) -> str:
+class Starter:
+    """Starts agents in the name of one that runs already: in its directory, with the `umask` of its user."""
+
+    def __init__(self, agents: Mapping[str, AgentSettings], working_dir: str, umask: int) -> None:
+        self._agents = {name: agent for name, agent in agents.items() if agent.auto_start}
+        self._working_dir = working_dir
+        self._umask = umask
+
+    @property
+    def names(self) -> frozenset[str]:
+        return frozenset(self._agents)
+
+    async def start(self, name: str) -> None:
+        """Returns when it answers; SynapseError says why it does not."""
+        import asyncio
+
+        await asyncio.to_thread(start, name, self._agents[name], self._working_dir, self._umask)
+
+
+def start(name: str, agent: AgentSettings, working_dir: str | None = None, umask: int = -1) -> str:
     """Start one as it is configured; what was said of it. SynapseError says why it did not start."""
     import subprocess
 
@@ -57,12 +76,16 @@ def start(name: str, agent: AgentSettings) -> str:
     try:
         done = subprocess.run(
             command,
+            cwd=working_dir,
+            umask=umask,
             stdin=subprocess.DEVNULL,
             capture_output=True,
             timeout=PATIENCE,
             encoding="utf-8",
             errors="replace",
         )
+    except OSError as error:
+        raise SynapseError(f"{name} cannot be started: {error.strerror}.") from error
     except subprocess.TimeoutExpired:
         raise SynapseError(
             f"{name} did not start within {PATIENCE:g} s: see `synapse logs {name}`."
@@ -86,11 +109,6 @@ def start_all(settings: Settings) -> Iterable[tuple[str, str | SynapseError]]:
             if error is not None and not isinstance(error, SynapseError):
                 raise error
             yield started[done], error if isinstance(error, SynapseError) else done.result()
-
-
-def auto_started(settings: Settings) -> list[str]:
-    """The names that need not run to be sent to."""
-    return [name for name, agent in settings.agents.items() if agent.auto_start]
 
 
 def configured_name(target: str, settings: Settings) -> str | None:

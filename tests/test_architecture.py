@@ -98,7 +98,7 @@ ROOMS: dict[str, set[str]] = {
     "a2a_task": {"errors"},
     "local_http": set(),
     "local_agents": {"a2a_task", "errors", "local_http", "registry", "sse"},
-    "external_agents": {"errors", "paths"},
+    "external_agents": {"errors", "paths", "registry"},
     "external_card": {"errors", "external_agents"},
     "external_wire": {"a2a_task", "errors", "external_agents"},
     "external_http": {"errors", "external_wire", "urls"},
@@ -138,10 +138,21 @@ ROOMS: dict[str, set[str]] = {
         *("outbound", "recording", "registry", "tasks"),
     },
     "doorkeeper": {
-        *("a2a_client", "about", "config", "controller", "doors", "external_door", "outbound", "server"),
+        *(
+            "a2a_client",
+            "about",
+            "config",
+            "controller",
+            "loading",
+            "doors",
+            "external_door",
+            "outbound",
+            "server",
+        ),
         "tasks",
     },
     "relay_wire": set(),
+    "loading": set(),
     "aftermath": {"paths", "processes", "registry"},
     "log_keeper": {"output_log", "terminal"},
     "address_book": {"errors", "external_agents", "registry"},
@@ -149,15 +160,20 @@ ROOMS: dict[str, set[str]] = {
     "notices": {"a2a_client", "a2a_task", "errors", "loop_guard", "task", "tasks"},
     "messenger": {
         *("a2a_client", "a2a_task", "address_book", "config", "controller", "errands", "errors", "inbox"),
-        *("registry", "task", "task_shelf", "tasks"),
+        *("registry", "starter", "task", "task_shelf", "tasks"),
     },
     "host": {
+        "loading",
         *("about", "agent_context", "agents", "controller", "delivery", "doorkeeper", "output_log", "paths"),
         *("grpc_door", "outbound", "processes", "profiles", "task"),
         *("config", "display", "inbox", "task_files", "task_store", "tasks"),
         *("registry", "relay.console", "relay.wire", "relay_wire", "terminal"),
         *("a2a_client", "address_book", "aftermath", "errands", "log_keeper", "loop_guard"),
-        *("messenger", "notices"),
+        *("messenger", "notices", "starter"),
+    },
+    "shell": {
+        *("cells", "commands", "errors", "external_agents", "paths", "registry", "relay.console"),
+        *("relay.pty", "terminal"),
     },
     "cli": {
         *(
@@ -175,6 +191,7 @@ ROOMS: dict[str, set[str]] = {
             "profiles",
             "registry",
         ),
+        "shell",
         *("relay.console", "schema", "starter", "task", "task_shelf", "terminal", "tokens"),
     },
     "demo": {"cells", "errors", "paths", "testing"},
@@ -265,3 +282,11 @@ def test_what_the_human_waits_for_imports_nothing_heavy(module: str, more: tuple
     probe = f"import sys, synapse.{module}; print([m for m in {heavy} if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", probe], capture_output=True, text=True)
     assert done.stdout.strip() == "[]", done.stdout + done.stderr
+
+
+def test_the_line_editor_is_loaded_by_the_shell_alone() -> None:
+    users = {str(p.relative_to(ROOT)) for p in modules() if any("prompt_toolkit" in n for n in imports(p))}
+    assert users == {"shell/prompt.py"}
+    probe = "import sys, synapse.cli.shell; print('prompt_toolkit' in sys.modules, 'asyncio' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", probe], capture_output=True, text=True)
+    assert done.stdout.strip() == "False False", done.stderr

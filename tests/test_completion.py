@@ -49,7 +49,7 @@ class TestWords:
             ("synapse send rev", ["reviewer"]),
             ("synapse-send --return rev", ["reviewer"]),
             ("synapse send --priority 5 rev", ["reviewer"]),
-            ("synapse send al", ["all"]),
+            ("synapse send al", ["all", "all-here"]),
             ("synapse send reviewer ", []),
             ("synapse send --file ", []),
             ("synapse send -- rev", []),

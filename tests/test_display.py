@@ -236,6 +236,16 @@ def test_a_young_model_draws_nothing_over_what_it_has_not_seen() -> None:
     assert world.drawings == 2
 
 
+def test_a_panel_that_cannot_be_seen_takes_no_keys() -> None:
+    for world in (World(young=True), World((15, 3))):
+        world.output(b"half a screen\r\n")
+        sent(world)
+        world.type(b"\x1do")
+        world.pass_time(0.1)
+        world.type(b"hello")
+        assert world.agent == b"hello" and world.drawings == 0
+
+
 @pytest.mark.parametrize("case", cases()[::4], ids=lambda p: f"{p.parent.name}-{p.name}")
 @pytest.mark.parametrize("seed", [1, 2])
 def test_a_recorded_session_with_messages_coming_in_all_the_time(case: Path, seed: int) -> None:

@@ -63,6 +63,7 @@ class Relay:
                 "profile": pack_profile("dummy"),
                 "child": 2**22 - 1,
                 "generation": 1,
+                "whole": True,
                 "started_at": time.time(),
                 "cols": 80,
                 "rows": 24,

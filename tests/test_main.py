@@ -45,7 +45,7 @@ def test_who_ignores_ctrl_c_is_not_ended_by_it(home: Home) -> None:
 
 
 def test_the_scripts_lead_to_the_commands(home: Home) -> None:
-    for path, words in (("synapse", ["--version"]), ("synapse-send", []), ("synapse-shell", [])):
+    for path, words in (("synapse", ["--version"]), ("synapse-send", []), ("synapse-shell", ["--help"])):
         assert os.access(SCRIPTS / path, os.X_OK)
         done = subprocess.run(
             [sys.executable, SCRIPTS / path, *words], env=home.env, capture_output=True, text=True

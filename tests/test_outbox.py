@@ -8,11 +8,14 @@ import signal
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from synapse.relay import wire
+from synapse.relay.keyboard import Keyboard
+from synapse.relay.pty import make_winsize
 from synapse.relay.typed import SUBMITTED
 from synapse.testing import Terminal
 from tests.conftest import Home, wait
@@ -205,3 +208,71 @@ def test_a_password_is_nobodys_business(home: Home) -> None:
         session.terminal.wait(lambda: session.terminal.screen.text().count("dummy>") > 1, "second prompt")
         session.say("ok")
     assert "secret" not in (session.folder / "frames").read_text()
+
+
+class Agent:
+    """Where the keys go, without a process."""
+
+    winsize = make_winsize(80, 24)
+    hidden = False
+
+    def __init__(self) -> None:
+        self.typed = b""
+
+    def write(self, data: bytes) -> None:
+        self.typed += data
+
+    def is_cooked(self) -> bool:
+        return False
+
+    def hides_input(self) -> bool:
+        return self.hidden
+
+
+class Link:
+    def __init__(self) -> None:
+        self.socket: object = object()
+        self.generation = 1
+        self.sent: list[tuple[int, Any]] = []
+
+    def send(self, frame: bytes) -> None:
+        self.sent += [(kind, json.loads(payload)) for kind, payload in wire.Unpacker().feed(frame)]
+
+    def key(self, *_: object) -> None: ...
+
+
+def keyboard() -> tuple[Keyboard, Agent, Link]:
+    agent, link = Agent(), Link()
+    reactor = SimpleNamespace(later=lambda seconds, call: None)
+    free = SimpleNamespace(busy=False, reserve=lambda: None, run=lambda steps: None)
+    parts: Any = (reactor, agent, link, free, lambda line: [], lambda: None, print)
+    made = Keyboard(*parts)
+    made.set_routing(b'{"names": ["codex"], "passthrough_on_fail": false}')
+    return made, agent, link
+
+
+def test_where_unknown_names_are_refused_none_is_without_a_host() -> None:
+    made, agent, link = keyboard()
+    made.take(b"@nobody hi\r")
+    assert agent.typed == b"@nobody hi" and link.sent[-1][1]["reason"] == "no agent is called nobody"
+    made.host_went()  # the next one has not said a word yet
+    made.take(b"\r")
+    assert agent.typed == b"@nobody hi\r"
+
+
+def test_what_is_typed_where_nothing_is_echoed_is_no_refusal_either() -> None:
+    made, agent, link = keyboard()
+    agent.hidden = True
+    made.take(b"@codex --priority 9 x\r")
+    assert agent.typed == b"@codex --priority 9 x\r" and link.sent == []
+
+
+def test_a_host_is_asked_once_and_the_next_one_again() -> None:
+    made, _, link = keyboard()
+    made.take(b"@codex hi\r")
+    names = b'{"names": ["codex", "claude"]}'
+    made.set_routing(names)  # somebody came, while it had not answered yet
+    assert [kind for kind, _ in link.sent] == [wire.COMMAND]
+    link.generation = 2
+    made.set_routing(names)
+    assert [kind for kind, _ in link.sent] == [wire.COMMAND] * 2

@@ -173,3 +173,20 @@ def test_ctrl_c_ends_the_wait_and_asks_about_the_task(agent: Home) -> None:
         terminal.wait_for("canceled")
         assert terminal.wait_exit() == 130
     wait(lambda: agent.agents()["a"]["status"] == "READY", "READY")
+
+
+def test_everybody_here_is_not_everybody(home: Home) -> None:
+    home.run("start", "dummy", "--name", "near")
+    elsewhere = home.path / "elsewhere"
+    elsewhere.mkdir()
+    command = [*SYNAPSE, "start", "dummy", "--name", "far"]
+    subprocess.run(command, env=home.env, cwd=elsewhere, check=True, stdin=subprocess.DEVNULL)
+    assert home.run("send", "all-here", "--return", "say me").stdout == "near: me\n"
+    assert sorted(home.run("send", "all", "--return", "say me").stdout.split("\n")) == [
+        "",
+        "far: me",
+        "near: me",
+    ]
+    home.run("stop", "near")
+    alone = home.run("send", "all-here", "x", check=False)
+    assert alone.returncode == 3 and "runs in this directory" in alone.stderr

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 COMMANDS = {
     "start": ("start", "start an agent in the background"),
     "send": ("send", "send a message to an agent, and wait for its reply"),
+    "shell": ("shell", "your own shell, in which @agent lines go to agents"),
     "stop": ("stop", "stop agents and wait until they are gone"),
     "list": ("listing", "list the running agents"),
     "status": ("status", "what one agent is doing"),
@@ -65,13 +66,8 @@ def main_send() -> int:
 
 
 def main_shell() -> int:
-    return guarded(lambda: _not_yet("synapse-shell"))
-
-
-def _not_yet(command: str) -> int:
-    raise SynapseError(
-        f"{command} is not in this version yet; `synapse keys <agent> TEXT Enter` types at one."
-    )
+    """`synapse-shell` is `synapse shell`."""
+    return guarded(lambda: _dispatch(["shell", *sys.argv[1:]]))
 
 
 def guarded(call: Callable[[], int]) -> int:

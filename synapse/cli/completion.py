@@ -150,7 +150,14 @@ def _of_kind(kind: str, command: str) -> Words:
         return [(name, "a profile") for name in profile_names()]
     if kind == "target":
         return (
-            [*_running(), *_elsewhere(), ("all", "everybody who runs")] if command == "send" else _running()
+            [
+                *_running(),
+                *_elsewhere(),
+                ("all", "everybody who runs"),
+                ("all-here", "everybody in this directory"),
+            ]
+            if command == "send"
+            else _running()
         )
     if kind == "alias":
         return _elsewhere()

@@ -7,16 +7,62 @@ import json
 import os
 import sys
 import time
+from typing import Protocol
 
 from synapse.a2a_client import AsyncA2AClient, Origin
 from synapse.a2a_task import A2ATask, Json, StillWorking
 from synapse.cells import printable
 from synapse.errors import NoSuchAgent, SynapseError, TargetError
-from synapse.registry import AgentRegistry, Entry
+from synapse.registry import AgentRegistry, Entry, current_dir
 from synapse.starter import find_or_start
 
 SHOWN_EVERY = 1.0
 ASKS = 5  # the exit status
+
+
+class Reply(Protocol):
+    """How a reply is shown: `partial` is given all of it so far, `end` all of it."""
+
+    @property
+    def begun(self) -> bool: ...
+
+    def partial(self, text: str) -> None: ...
+
+    def settle(self) -> None: ...
+
+    def end(self, text: str) -> None: ...
+
+
+class PlainReply:
+    """As it is. A terminal is given nothing that would drive it, and each piece when it comes."""
+
+    def __init__(self) -> None:
+        self._printed = ""
+        self._streams = sys.stdout.isatty()
+
+    @property
+    def begun(self) -> bool:
+        return bool(self._printed)
+
+    def partial(self, text: str) -> None:
+        text = printable(text)
+        if self._streams and text.startswith(self._printed):
+            sys.stdout.write(text[len(self._printed) :])
+            sys.stdout.flush()
+            self._printed = text
+
+    def settle(self) -> None:
+        pass
+
+    def end(self, text: str) -> None:
+        if not self._streams:
+            sys.stdout.write(text if text.endswith("\n") else text + "\n")
+            return
+        text = printable(text)
+        if self._printed and text.startswith(self._printed):
+            sys.stdout.write(text[len(self._printed) :] + "\n")
+        else:
+            sys.stdout.write(("\n\n" if self._printed else "") + text + "\n")
 
 
 class Conversation:
@@ -26,10 +72,10 @@ class Conversation:
         self._priority = priority
         self._json = as_json
         self._talks = sys.stderr.isatty() and not as_json
-        self._streams = sys.stdout.isatty() and not as_json
+        self.reply: Reply = PlainReply()
         self._task: A2ATask | None = None
         self._entry: Entry | None = None
-        self._printed = ""
+        self._said = ""  # so far
 
     # --- one agent ----------------------------------------------------------------------------------------
 
@@ -92,9 +138,10 @@ class Conversation:
     ) -> None:
         while True:
             self._clear_line()
+            self.reply.settle()
             self._asking = True
             try:
-                answer = await asyncio.to_thread(_ask, data.get("prompt") or {})
+                answer = await _ask(data.get("prompt") or {})
             finally:
                 self._asking = False
             if not answer:
@@ -123,7 +170,7 @@ class Conversation:
         if self._json:
             print_json(task.to_dict())
         elif task.text or task.status == "completed":
-            self._print_reply(task.text)
+            self.reply.end(task.text)
         if task.asks:
             prompt = task.prompt or {}
             question = printable(str(prompt.get("prompt", "")))
@@ -141,10 +188,15 @@ class Conversation:
 
     # --- all of them --------------------------------------------------------------------------------------
 
-    async def broadcast(self, message: str, wait: bool) -> int:
-        """To everybody who runs on this machine, but for whoever sends; each reply as it comes."""
+    async def broadcast(self, message: str, wait: bool, here: bool = False) -> int:
+        """To everybody who runs on this machine, or in this directory, but for whoever sends; each reply as
+        it comes."""
         me = self._client.origin.id if self._client.origin else None
         entries = [e for e in AgentRegistry().list_agents().values() if e["agent_id"] != me]
+        if here:
+            entries = [e for e in entries if e["working_dir"] == current_dir()]
+        if here and not entries:
+            raise TargetError("no other agent runs in this directory: `synapse send all` reaches all.")
         if not entries:
             raise TargetError("no other agent is running: `synapse start <profile>` starts one.")
         documents: list[Json] = []
@@ -185,15 +237,12 @@ class Conversation:
     # --- what is shown ------------------------------------------------------------------------------------
 
     def _on_event(self, kind: str, data: Json) -> None:
-        if kind == "partial" and self._streams:
-            text = printable(str(data.get("text", "")))
-            text = self._printed + text if data.get("append") else text
-            if text.startswith(self._printed):
-                self._clear_line()
-                sys.stdout.write(text[len(self._printed) :])
-                sys.stdout.flush()
-                self._printed = text
-        elif kind in ("queued", "working") and self._talks and not self._printed:
+        if kind == "partial" and not self._json:
+            text = str(data.get("text", ""))
+            self._said = self._said + text if data.get("append") else text
+            self._clear_line()
+            self.reply.partial(self._said)
+        elif kind in ("queued", "working") and self._talks and not self.reply.begun:
             self._status = str(data.get("note") or kind)
 
     _status = "sent"
@@ -202,31 +251,21 @@ class Conversation:
     async def _tick(self, name: str) -> None:
         began = time.monotonic()
         while True:
-            if not self._printed and not self._asking:
+            if not self.reply.begun and not self._asking:
                 note = f"→ {name}: {printable(self._status)} {time.monotonic() - began:.0f} s"
                 sys.stderr.write(f"\r\x1b[K{note[:76]}")
                 sys.stderr.flush()
             await asyncio.sleep(SHOWN_EVERY)
 
     def _clear_line(self) -> None:
-        if self._talks and not self._printed:
+        if self._talks and not self.reply.begun:
             sys.stderr.write("\r\x1b[K")
             sys.stderr.flush()
-
-    def _print_reply(self, text: str) -> None:
-        """A pipe is given the reply as it is; a terminal nothing that would drive it, and the rest only."""
-        if not sys.stdout.isatty():
-            sys.stdout.write(text if text.endswith("\n") else text + "\n")
-            return
-        text = printable(text)
-        if self._printed and text.startswith(self._printed):
-            sys.stdout.write(text[len(self._printed) :] + "\n")
-        else:
-            sys.stdout.write(("\n\n" if self._printed else "") + text + "\n")
 
     def interrupted(self) -> int:
         """Ctrl-C ends the wait; whether it ends the task is asked where somebody can answer."""
         self._clear_line()
+        self.reply.settle()
         task, entry = self._task, self._entry
         if task is None or entry is None or task.ended:
             return 130
@@ -265,16 +304,36 @@ def print_json(document: object) -> None:
     print(json.dumps(document, ensure_ascii=False, indent=2))
 
 
-def _ask(prompt: Json) -> str:
+async def _ask(prompt: Json) -> str:
     secret = prompt.get("type") == "password"
     question = printable(str(prompt.get("question") or prompt.get("prompt") or ""))
     sys.stderr.write(f"{question}\n")
     for number, option in enumerate(prompt.get("options") or (), 1):
         sys.stderr.write(f"  {number}. {printable(str(option))}\n")
-    if secret:
-        import getpass
-
-        return getpass.getpass("answer (not shown): ", stream=sys.stderr)
-    sys.stderr.write("answer: ")
+    sys.stderr.write("answer (not shown): " if secret else "answer: ")
     sys.stderr.flush()
-    return os.fsencode(sys.stdin.readline()).decode("utf-8", "replace").strip()
+    return await (_hidden_line() if secret else _line())
+
+
+async def _line() -> str:
+    """What is typed on the terminal. Not in a thread: that would go on reading after Ctrl-C."""
+    loop = asyncio.get_running_loop()
+    typed = asyncio.Event()
+    loop.add_reader(0, typed.set)
+    try:
+        await typed.wait()
+        return os.read(0, 65536).decode("utf-8", "replace").strip()
+    finally:
+        loop.remove_reader(0)
+
+
+async def _hidden_line() -> str:
+    import termios
+
+    saved = termios.tcgetattr(0)
+    termios.tcsetattr(0, termios.TCSAFLUSH, [*saved[:3], saved[3] & ~termios.ECHO, *saved[4:]])
+    try:
+        return await _line()
+    finally:
+        termios.tcsetattr(0, termios.TCSADRAIN, saved)
+        sys.stderr.write("\n")

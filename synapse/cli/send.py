@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from synapse.config import load_settings
 from synapse.errors import UsageError
+from synapse.registry import ALL, ALL_HERE
 
 if TYPE_CHECKING:
     from synapse.cli.conversation import Conversation
@@ -19,6 +20,7 @@ A message to a running agent. With --return its reply is printed when it comes, 
   synapse send codex --return "review the changes in this directory"
   git diff | synapse send codex --return -
   synapse send all --return "who are you?"
+  synapse send all-here --return "who works in this directory?"
 
 Exit status: 0 done, 1 failed, 2 wrong usage, 3 no such agent, 4 timed out, 5 the agent asks something.
 """
@@ -44,8 +46,8 @@ def run(conversation: Conversation, target: str, message: str, wait: bool) -> in
     import asyncio
 
     try:
-        if target.casefold() == "all":
-            return asyncio.run(conversation.broadcast(message, wait))
+        if target.casefold() in (ALL, ALL_HERE):
+            return asyncio.run(conversation.broadcast(message, wait, target.casefold() == ALL_HERE))
         return asyncio.run(conversation.send(target, message, wait))
     except KeyboardInterrupt:
         return conversation.interrupted()
@@ -55,7 +57,7 @@ def _parse(argv: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="synapse send", description=HELP, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("target", help="a name, a type, type-port, the beginning of an id, or `all`")
+    parser.add_argument("target", help="a name, type, type-port, beginning of an id, `all`, `all-here`")
     parser.add_argument("message", nargs="*", help="the message; - reads it from standard input")
     waiting = parser.add_mutually_exclusive_group()
     for names, value, text in (

@@ -67,6 +67,7 @@ class Front:
         self.started_here = console is not None
         self.resized = False  # set by the signal itself, which comes before any key that follows it
         self.stop_wanted = False  # likewise
+        self.one_size = True  # it never was another
 
     def open(self) -> None:
         self._listener.setblocking(False)
@@ -179,6 +180,7 @@ class Front:
         except OSError:
             return  # the terminal is gone: the read side reports it
         if winsize != self._pty.winsize:
+            self.one_size = False
             self.veil.forget()  # the terminal has reflowed it: the host repaints what was covered
             self._pty.resize(winsize)
             self._link.send(wire.pack_size(*split_winsize(winsize)))

@@ -111,12 +111,13 @@ class Keyboard:
             if action[0] == "pass":
                 self._pty.write(action[1])
                 passed = True
+            elif self._link.socket is None or self._pty.hides_input():
+                self._pty.write(action[1].enter)
+                router.editor.clear()
+                what, passed = SUBMITTED, True
             elif action[0] == "refusal":
                 refusal = {"name": action[1].name, "reason": action[1].reason, "line": action[1].line}
                 self._link.send(wire.pack_json(wire.REFUSED, refusal))
-            elif self._link.socket is None or self._pty.hides_input():
-                self._pty.write(action[1].enter)
-                what, passed = SUBMITTED, True
             else:
                 self._outbox.send(action[1])
         if passed:
@@ -177,4 +178,5 @@ class Keyboard:
         """No host, no routing."""
         if self._made is not None:
             self._made.set_names(())
+            self._made.parser.passthrough = True
         self._outbox.host_went()

@@ -47,6 +47,7 @@ class Outbox:
         self._keep = keep
         self._log = log
         self._kept: dict[str, bytes] = {}  # the frames by their ids
+        self._told: dict[str, int] = {}  # the host that was given each of them last
         self._asked: tuple[str, Command] | None = None  # the one that the keys wait for
         self._run = f"{time.time_ns():x}"  # no id ever comes twice
         self._count = 0
@@ -60,7 +61,7 @@ class Outbox:
         self._kept[name] = wire.pack_json(wire.COMMAND, document)
         self._asked = (name, command)
         self._injector.reserve()
-        self._link.send(self._kept[name])
+        self._give(name)
         self._reactor.later(PATIENCE, lambda: self._wait_no_longer(name))
 
     def taken(self, payload: bytes) -> None:
@@ -69,6 +70,7 @@ class Outbox:
         name, refusal = str(told["id"]), told.get("refused") or told.get("kept")
         if self._kept.pop(name, None) is None:
             return
+        del self._told[name]
         if self._asked is None or self._asked[0] != name:
             if refusal is not None:
                 self._log(f"a line for another agent was refused when it was gone already: {refusal}")
@@ -84,9 +86,14 @@ class Outbox:
         self._injector.release()
 
     def host_came(self) -> None:
-        """One that takes lines: give it what was kept."""
-        for frame in self._kept.values():
-            self._link.send(frame)
+        """One that takes lines: give it what the one before it has left, once."""
+        for name in self._kept:
+            if self._told[name] != self._link.generation:
+                self._give(name)
+
+    def _give(self, name: str) -> None:
+        self._told[name] = self._link.generation
+        self._link.send(self._kept[name])
 
     def host_went(self) -> None:
         if self._asked is not None:

@@ -1,0 +1,159 @@
+"""`synapse-shell`: the user's own shell, in which `@agent` lines go to agents."""
+
+from __future__ import annotations
+
+import argparse
+import io
+import os
+import signal
+import sys
+from typing import TYPE_CHECKING
+
+from synapse import paths
+from synapse.cli.send import run
+from synapse.config import Settings, load_settings
+from synapse.shell.app import INTERRUPTED, Send, Shell
+from synapse.shell.batch import BatchSession
+from synapse.shell.completeness import Completeness
+from synapse.shell.dialects import Dialect, find_shell
+from synapse.shell.history import History
+from synapse.shell.line import Lines, is_whole
+from synapse.shell.readers import PlainReader, Reader, ScriptReader
+
+if TYPE_CHECKING:
+    from synapse.commands import Command
+    from synapse.shell.readers import IsWhole
+    from synapse.shell.session import Session
+
+HELP = """\
+Your own shell, in which a line such as `@codex review this` goes to that agent.
+
+  @codex --return is this right?     wait for the reply and show it here
+  @all stop, please                  to every running agent
+  anything else                      is given to your shell ($SHELL) as it is
+
+Tab completes names, flags, earlier messages, programs and files. Alt-Enter or a backslash at the end
+begins another line. Ctrl-C gives up a line, or the wait for a reply; Ctrl-D leaves. From a pipe or a file
+the lines are run in order.
+"""
+
+
+def main(argv: list[str]) -> int:
+    parser = argparse.ArgumentParser(
+        prog="synapse-shell", description=HELP, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("-c", dest="text", metavar="LINE", help="run this and end with its status")
+    options = parser.parse_args(argv)
+    settings = load_settings()
+    program, dialect = find_shell(os.environ)
+    complete = Completeness(program, dialect)
+    lines = Lines(settings.input_routing.pattern, settings.default_response_mode == "return")
+
+    def whole(text: str) -> bool:
+        return is_whole(text) if lines.is_for_agent(text) else complete.is_whole(text)
+
+    if options.text is not None or not (sys.stdin.isatty() and sys.stdout.isatty()):
+        source = 0 if options.text is None else io.BytesIO(os.fsencode(options.text))
+        return _in_batch(program, dialect, ScriptReader(source, whole), lines, _sender(settings, False))
+    return _in_terminal(program, dialect, whole, lines, settings)
+
+
+def _in_batch(program: str, dialect: Dialect, reader: Reader, lines: Lines, send: Send) -> int:
+    session = BatchSession(program, dialect)
+    try:
+        return Shell(session, reader, lines, send).run()
+    finally:
+        session.close()
+
+
+def _in_terminal(program: str, dialect: Dialect, whole: IsWhole, lines: Lines, settings: Settings) -> int:
+    from synapse.relay.console import Console
+    from synapse.shell.session import HungUp, Session
+
+    if program != os.environ.get("SHELL", program):
+        print(
+            f"synapse: {os.environ['SHELL']} is none of bash, zsh, fish and sh; using {program}.",
+            file=sys.stderr,
+        )
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, _end)
+    signal.signal(signal.SIGTSTP, signal.SIG_IGN)
+    console = Console.of_this_process()
+    session = None
+    try:
+        session = Session(program, dialect, console)
+        history = History(os.path.join(paths.synapse_home(), "shell_history"))
+        reader = _reader(session, history, whole, settings)
+        return Shell(session, reader, lines, _sender(settings, True), history).run()
+    except HungUp:
+        return 128 + signal.SIGHUP
+    finally:
+        if session is not None:
+            session.close()
+        console.close()
+
+
+def _end(number: int, _: object) -> None:
+    raise SystemExit(128 + number)
+
+
+def _reader(session: Session, history: History, whole: IsWhole, settings: Settings) -> Reader:
+    template = settings.shell_prompt
+
+    def prompt(status: int) -> str:
+        return template.replace("{cwd}", _directory(session)).replace("{status}", str(status))
+
+    def aside(status: int) -> str:
+        if "{cwd}" in template:
+            return ""
+        return f"{f'[{status}] ' if status else ''}{_directory(session)}"
+
+    if os.environ.get("TERM", "dumb") == "dumb":
+        return PlainReader(prompt, whole)
+    from synapse.shell.people import people
+    from synapse.shell.prompt import EditorReader
+
+    startable = [name for name, agent in settings.agents.items() if agent.auto_start]
+    return EditorReader(session, history, lambda: people(startable), prompt, aside, whole)
+
+
+def _directory(session: Session) -> str:
+    from synapse.cells import printable
+
+    directory = printable(session.directory.decode("utf-8", "replace"))
+    home = os.path.expanduser("~")
+    if directory == home or directory.startswith(home.rstrip("/") + "/"):
+        return "~" + directory[len(home.rstrip("/")) :]
+    return directory
+
+
+def _sender(settings: Settings, in_terminal: bool) -> Send:
+    def send(command: Command) -> int:
+        from synapse.cli.conversation import Conversation
+
+        timeout = command.timeout if command.timeout is not None else float(settings.response_timeout)
+        conversation = Conversation(timeout, command.priority or 1, False)
+        if in_terminal:
+            from synapse.shell.reply import Reply
+
+            color = not os.environ.get("NO_COLOR") and os.environ.get("TERM", "dumb") != "dumb"
+            conversation.reply = Reply(command.name, _write, _size, color)
+        status = run(conversation, command.name, command.message, command.wait)
+        if status == INTERRUPTED and not in_terminal:
+            raise KeyboardInterrupt  # which ends a script
+        return status
+
+    return send
+
+
+def _write(text: str) -> None:
+    sys.stdout.write(text)
+    sys.stdout.flush()
+
+
+def _size() -> tuple[int, int]:
+    try:
+        size = os.get_terminal_size(1)
+    except OSError:
+        return 80, 24
+    return size.columns or 80, size.lines or 24

@@ -1,0 +1,67 @@
+"""A shell without a terminal: the same commands in the same order, on our own input and output."""
+
+from __future__ import annotations
+
+import os
+import select
+import subprocess
+
+from synapse.errors import SynapseError
+from synapse.shell.channel import Channel, Ended
+from synapse.shell.dialects import Dialect, in_batch
+
+_LOOK = 0.02
+
+
+class BatchSession:
+    """Started with the first command: a script of `@agent` lines needs none."""
+
+    def __init__(self, program: str, dialect: Dialect) -> None:
+        self.status = 0
+        self.jobs = 0
+        self.directory = os.fsencode(os.getcwd())
+        self.exit_status: int | None = None
+        self._program = program
+        self._dialect = dialect
+        self._channel: Channel | None = None
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def run(self, line: str, before: int) -> int:
+        if self._process is None and line == "exit":
+            self.status = self.exit_status = before
+            return before
+        if self._process is None or self._channel is None:
+            self._channel = Channel()
+            argv = in_batch(self._dialect, self._program, self._channel.folder)
+            try:
+                self._process = subprocess.Popen(argv)
+            except OSError as error:
+                raise SynapseError(
+                    f"cannot start {self._program}: {error.strerror}; set SHELL to another."
+                ) from error
+        self._channel.give(line.replace("\0", "").encode("utf-8", "surrogateescape"))
+        self._channel.go(before)
+        while not self._heard(self._channel):
+            code = self._process.poll()
+            if code is not None and not self._heard(self._channel):
+                self.status = self.exit_status = 128 - code if code < 0 else code
+                break
+        return self.status
+
+    def _heard(self, channel: Channel) -> bool:
+        select.select([channel.facts], [], [], _LOOK)
+        for fact in channel.read():
+            if isinstance(fact, Ended):
+                self.status, self.jobs, self.directory = fact
+                return True
+        return False
+
+    def hang_up(self) -> int:
+        return self.status
+
+    def close(self) -> None:
+        if self._process is not None and self._process.poll() is None:
+            self._process.kill()  # it does nothing but wait for the next command
+            self._process.wait()
+        if self._channel is not None:
+            self._channel.close()

@@ -1,0 +1,93 @@
+"""What a line may go on with: names, flags and earlier messages after `@`; programs and files elsewhere."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+from synapse.shell.people import Person
+
+FLAGS = (
+    ("--return", "wait and show the reply here"),
+    ("--no-wait", "only send"),
+    ("--priority", "1 to 5; 5 interrupts"),
+    ("--timeout", "seconds to wait"),
+)
+MOST = 200
+_NAME = re.compile(r"@([\w-]*)\Z")
+_MESSAGE = re.compile(r"@[\w-]+\s+((?:--\S+\s+(?:[\d.]+\s+)?)*)(.*)\Z", re.DOTALL)
+_WORD = re.compile(r"(?:[^\s'\"\\|&;<>()]|\\.)*\Z")
+_SPECIAL = re.compile(r"([\s'\"\\|&;<>()$`!*?\[\]{}#~])")
+
+
+class Choice(NamedTuple):
+    text: str
+    replaces: int  # characters before the cursor
+    about: str = ""
+
+
+def for_agent(text: str, people: Sequence[Person], sent: Iterable[str]) -> Iterator[Choice]:
+    """`text` is what is before the cursor; `sent` the lines of before, the newest first."""
+    if name := _NAME.match(text):
+        for person in people:
+            if person.name.casefold().startswith(name[1].casefold()):
+                yield Choice(f"@{person.name} ", len(text), person.about)
+        return
+    found = _MESSAGE.match(text)
+    if found is None:
+        return
+    flags, begun = found[1], found[2]
+    if begun.startswith("-") or not begun:
+        for flag, about in FLAGS:
+            if flag.startswith(begun) and flag not in flags.split():
+                yield Choice(f"{flag} ", len(begun), about)
+    seen = set()
+    for line in sent:
+        before = _MESSAGE.match(line)
+        if before and before[2].startswith(begun) and before[2] != begun and before[2] not in seen:
+            seen.add(before[2])
+            yield Choice(before[2], len(begun), "sent before")
+            if len(seen) >= MOST:
+                return
+
+
+def for_shell(text: str, path: str) -> Iterator[Choice]:
+    """Files in reach of the last word, and programs where a command begins."""
+    found = _WORD.search(text)
+    word = found[0] if found else ""
+    before = text[: len(text) - len(word)].rstrip(" \t")
+    plain = re.sub(r"\\(.)", r"\1", word)
+    if (not before or before[-1] in "|&;(\n") and "/" not in word:
+        if word:
+            for name in sorted(_programs(plain, path))[:MOST]:
+                yield Choice(_SPECIAL.sub(r"\\\1", name) + " ", len(word), "program")
+        return
+    folder, _, begun = plain.rpartition("/")
+    shown = word[: len(word) - len(_SPECIAL.sub(r"\\\1", begun))] if begun else word
+    where = os.path.expanduser(folder + "/") if folder or plain.startswith("/") else "."
+    for name, is_folder in sorted(_files(where, begun))[:MOST]:
+        yield Choice(shown + _SPECIAL.sub(r"\\\1", name) + ("/" if is_folder else " "), len(word))
+
+
+def _programs(begun: str, path: str) -> set[str]:
+    found: set[str] = set()
+    for folder in path.split(os.pathsep):
+        try:
+            found |= {entry.name for entry in os.scandir(folder) if entry.name.startswith(begun)}
+        except OSError:
+            continue
+    return found
+
+
+def _files(folder: str, begun: str) -> Iterator[tuple[str, bool]]:
+    try:
+        for entry in os.scandir(folder):
+            if entry.name.startswith(begun) and (begun or not entry.name.startswith(".")):
+                try:
+                    yield entry.name, entry.is_dir()
+                except OSError:
+                    yield entry.name, False
+    except OSError:
+        return

@@ -1,0 +1,74 @@
+"""What was typed before, in a file that only the user can read: one line an entry, the newest last."""
+
+from __future__ import annotations
+
+import os
+
+from synapse import paths
+
+KEPT = 10_000
+_SLACK = 2_000  # entries more than are kept, before the file is written anew
+
+
+class History:
+    """A file that cannot be written costs the next session this one's lines, and nothing else."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self.entries = _read(path)
+        if len(self.entries) > KEPT + _SLACK:
+            self._rewrite(self.entries[-KEPT:])
+        self.entries = self.entries[-KEPT:]
+
+    def add(self, line: str) -> None:
+        """A line that begins with a blank is not kept, as in many a shell; nor is one twice in a row."""
+        if not line.strip() or line[0].isspace() or (self.entries and self.entries[-1] == line):
+            return
+        self.entries.append(line)
+        try:
+            paths.private_dir(os.path.dirname(self.path))
+            _write(self.path, _escaped(line) + "\n", os.O_APPEND)
+        except OSError:
+            pass
+
+    def sent(self) -> list[str]:
+        """The lines that were for agents, the newest first, none twice."""
+        return list(dict.fromkeys(line for line in reversed(self.entries) if line.startswith("@")))
+
+    def _rewrite(self, entries: list[str]) -> None:
+        temporary = f"{self.path}.{os.getpid()}.tmp"
+        try:
+            _write(temporary, "".join(_escaped(line) + "\n" for line in entries), os.O_TRUNC)
+            os.replace(temporary, self.path)
+        except OSError:
+            pass
+
+
+def _write(path: str, text: str, flag: int) -> None:
+    fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | flag, 0o600)
+    with os.fdopen(fd, "wb") as file:
+        file.write(text.encode("utf-8", "surrogateescape"))
+
+
+def _read(path: str) -> list[str]:
+    try:
+        with open(path, encoding="utf-8", errors="surrogateescape", newline="\n") as file:
+            return [_unescaped(line.rstrip("\n")) for line in file if line.strip()]
+    except OSError:
+        return []
+
+
+def _escaped(line: str) -> str:
+    return line.replace("\\", "\\\\").replace("\n", "\\n").replace("\r", "\\r")
+
+
+def _unescaped(line: str) -> str:
+    if "\\" not in line:
+        return line
+    made, chars = "", iter(line)
+    for char in chars:
+        if char == "\\":
+            char = next(chars, "\\")
+            char = {"n": "\n", "r": "\r"}.get(char, char)
+        made += char
+    return made

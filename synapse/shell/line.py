@@ -1,0 +1,39 @@
+"""What a line is: for an agent, or for the shell. Pure."""
+
+from __future__ import annotations
+
+import re
+
+from synapse.commands import NO_WAIT, WAIT, Command, CommandParser, Refusal
+
+_ADDRESS = re.compile(r"@([\w-]+)(?:\s|\Z)")
+_LAST_WORD = re.compile(r"\s(\S+)\s*\Z")
+
+
+class Lines:
+    """Reads lines; `waits` is whether the reply is waited for when no flag says so."""
+
+    def __init__(self, pattern: str, waits: bool) -> None:
+        self._parser = CommandParser(pattern)
+        self._waits = waits
+
+    def is_for_agent(self, line: str) -> bool:
+        return _ADDRESS.match(line) is not None or self._parser.split(line) is not None
+
+    def parse(self, line: str) -> Command | Refusal:
+        """A line that `is_for_agent`. A flag that says whether to wait may also be its last word."""
+        line = re.sub(r"\\\n", "\n", line)
+        at_end = None
+        if (last := _LAST_WORD.search(line)) and last[1] in WAIT | NO_WAIT:
+            at_end = last[1] in WAIT
+            line = line[: last.start()]
+        found = self._parser.parse(line, wait=self._waits if at_end is None else at_end)
+        if found is None:
+            name = line.split(maxsplit=1)[0].lstrip("@")
+            return Refusal(name=name, line=line, reason=f"there is no message for {name}")
+        return found
+
+
+def is_whole(line: str) -> bool:
+    """A line for an agent goes on after a backslash."""
+    return (len(line) - len(line.rstrip("\\"))) % 2 == 0

@@ -1,0 +1,50 @@
+"""Marks in a terminal's output that a shell prints at its prompt: cut out, counted, never shown. Pure."""
+
+from __future__ import annotations
+
+import secrets
+
+
+class Marks:
+    """`prompt`: everything before it is output of the commands so far. `hide`: nothing is shown until the
+    next prompt. Both are made up anew for each session: no output can contain them by chance."""
+
+    def __init__(self) -> None:
+        nonce = secrets.token_hex(8)
+        self.prompt = f"\x1b]7711;{nonce}p\a"
+        self.hide = f"\x1b]7711;{nonce}h\a"
+        self.seen = 0
+        self.hidden = False
+        self._both = (self.prompt.encode(), self.hide.encode())
+        self._kept = b""  # the beginning of a mark, perhaps
+
+    def feed(self, data: bytes) -> bytes:
+        """What of it is to be shown."""
+        data = self._kept + data
+        self._kept = b""
+        shown = bytearray()
+        while data:
+            at, mark = min(
+                ((data.find(m) % (len(data) + 1), m) for m in self._both), key=lambda found: found[0]
+            )
+            if at == len(data):  # neither is in it
+                at -= self._beginning(data)
+                self._kept, mark = data[at:], b""
+            if not self.hidden:
+                shown += data[:at]
+            if not mark:
+                break
+            self.hidden = mark == self._both[1]
+            self.seen += not self.hidden
+            data = data[at + len(mark) :]
+        return bytes(shown)
+
+    def rest(self) -> bytes:
+        """What was kept back and turned out to be no mark."""
+        kept, self._kept = self._kept, b""
+        return b"" if self.hidden else kept
+
+    def _beginning(self, data: bytes) -> int:
+        """How many bytes at the end could be the beginning of a mark."""
+        longest = min(len(data), len(self._both[0]) - 1)
+        return next((n for n in range(longest, 0, -1) if any(m.startswith(data[-n:]) for m in self._both)), 0)

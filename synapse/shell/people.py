@@ -1,0 +1,34 @@
+"""Whom a line can be addressed to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from synapse.errors import SynapseError
+from synapse.external_agents import ExternalAgentRegistry
+from synapse.registry import ALL, ALL_HERE, AgentRegistry
+
+
+class Person(NamedTuple):
+    name: str
+    about: str
+
+
+def people(startable: Iterable[str] = ()) -> list[Person]:
+    """Everybody there is at this moment, and who is started when something is sent to him."""
+    found: list[Person] = []
+    try:
+        for entry in AgentRegistry().list_agents().values():
+            found.append(Person(str(entry["name"]), f"{entry['agent_type']}, {str(entry['status']).lower()}"))
+    except (SynapseError, OSError):
+        pass  # what is wrong with the registry is said when somebody is sent something
+    if found:
+        found.append(Person(ALL, "every running agent"))
+        found.append(Person(ALL_HERE, "every agent that runs in this directory"))
+    try:
+        found += [Person(agent.alias, agent.url) for agent in ExternalAgentRegistry().list_agents()]
+    except (SynapseError, OSError):
+        pass
+    running = {person.name for person in found}
+    return found + [Person(name, "not running") for name in startable if name not in running]

@@ -1,0 +1,85 @@
+"""Whom a human can write to from one agent's prompt."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from synapse.address_book import AddressBook
+from synapse.errors import NoSuchAgent, TargetError
+from synapse.external_agents import ExternalAgent, ExternalAgentRegistry
+from synapse.registry import AgentRegistry
+
+
+class Town:
+    def __init__(self, path: Path) -> None:
+        self.local = AgentRegistry(path / "registry")
+        self.external = ExternalAgentRegistry(path / "external")
+        self.me = self.add("me", "claude", 8100)
+        self.book = AddressBook(self.me, self.local, self.external, ["gemini"])
+
+    def add(self, name: str, kind: str, port: int, folder: str = "/here") -> dict[str, object]:
+        return self.local.register(f"id-{name}", kind, port, name=name, working_dir=folder)
+
+
+@pytest.fixture
+def town(tmp_path: Path) -> Town:
+    return Town(tmp_path)
+
+
+def test_names(town: Town) -> None:
+    assert town.book.names() == ["gemini"], "alone, all is nobody"
+    town.add("reviewer", "codex", 8120)
+    town.add("claude-2", "claude", 8101)
+    town.external.add(
+        ExternalAgent(name="far", url="http://x.example", alias="far", endpoint="http://x.example/")
+    )
+    names = [
+        "all",
+        "all-here",
+        "claude",
+        "claude-2",
+        "claude-8101",
+        "codex",
+        "codex-8120",
+        "far",
+        "gemini",
+        "reviewer",
+    ]
+    assert town.book.names() == names
+
+
+def test_it_is_cheap_to_ask_whether_anybody_came_or_went(town: Town) -> None:
+    assert town.book.changed() and not town.book.changed()
+    town.add("b", "codex", 8120)
+    assert town.book.changed() and not town.book.changed()
+    town.local.unregister("id-b")
+    assert town.book.changed()
+    town.external.add(
+        ExternalAgent(name="far", url="http://x.example", alias="far", endpoint="http://x.example/")
+    )
+    assert town.book.changed()
+
+
+def test_who_is_meant(town: Town) -> None:
+    town.external.add(
+        ExternalAgent(name="far", url="http://x.example", alias="Far", endpoint="http://x.example/")
+    )
+    b = town.add("b", "codex", 8120)
+    assert town.book.find("B") == town.book.find("codex") == town.book.find("codex-8120") == b
+    assert town.book.find("far") == "Far"
+    with pytest.raises(NoSuchAgent):
+        town.book.find("me")
+    town.add("c", "codex", 8121, "/there")
+    assert town.book.find("codex") == b, "the one in the same directory"
+    town.add("d", "codex", 8122)
+    with pytest.raises(TargetError, match="could be any of b"):
+        town.book.find("codex")
+
+
+def test_everybody(town: Town) -> None:
+    with pytest.raises(TargetError, match="no other agent is running"):
+        town.book.everybody()
+    town.add("b", "codex", 8120)
+    assert [entry["name"] for entry in town.book.everybody()] == ["b"]
