@@ -38,6 +38,11 @@ for _number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM, si
         signal.signal(_number, signal.default_int_handler if _number == signal.SIGINT else signal.SIG_DFL)
 
 
+def pytest_xdist_auto_num_workers() -> int:
+    """One more than there are cores: half of the time of most tests is waiting for a real agent."""
+    return len(os.sched_getaffinity(0)) + 1
+
+
 class Home:
     """A user with nothing: empty homes, a temporary working directory, and the commands to use them."""
 
