@@ -21,7 +21,7 @@ from types import TracebackType
 from synapse.relay.pty import Pty, make_winsize
 from synapse.terminal.screen import make_screen
 
-PATIENCE = 15.0
+PATIENCE = 30.0
 
 
 class Terminal:

@@ -38,6 +38,11 @@ for _number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM, si
         signal.signal(_number, signal.default_int_handler if _number == signal.SIGINT else signal.SIG_DFL)
 
 
+def pytest_xdist_auto_num_workers() -> int:
+    """One more than there are cores: half of the time of most tests is waiting for a real agent."""
+    return len(os.sched_getaffinity(0)) + 1
+
+
 class Home:
     """A user with nothing: empty homes, a temporary working directory, and the commands to use them."""
 
@@ -120,11 +125,11 @@ class Home:
                     found.append(int(name))
         return found
 
-    def wait_no_process(self, patience: float = 8.0) -> None:
+    def wait_no_process(self, patience: float = 30.0) -> None:
         wait(lambda: not self.processes(), "end of every process", patience)
 
 
-def wait(condition: Callable[[], object], what: str, patience: float = 15.0) -> None:
+def wait(condition: Callable[[], object], what: str, patience: float = 30.0) -> None:
     """Until `condition` holds: a deadline, never a fixed sleep."""
     deadline = time.monotonic() + patience
     while not condition():

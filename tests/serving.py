@@ -92,6 +92,14 @@ def raw(port: int, *pieces: bytes, patience: float = 10.0) -> bytes:
         return answer
 
 
+def has_ipv6() -> bool:
+    try:
+        socket.create_server(("::1", 0), family=socket.AF_INET6).close()
+    except OSError:
+        return False
+    return True
+
+
 def as_nobody(call: Callable[[], object]) -> Any:
     """What `call` returns when another user of this machine makes it. Needs root."""
     read, write = os.pipe()

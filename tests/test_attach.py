@@ -185,7 +185,7 @@ def test_what_an_agent_says_before_the_screen_has_come_is_not_lost(home: Home) -
         terminal.wait(lambda: not int(str(terminal.attributes()[3])) & termios.ECHO, "raw mode")
         terminal.type("farewell\r")
         try:
-            terminal.wait_for("last words: farewell", 5)
+            terminal.wait_for("last words: farewell", 15)
         finally:
             os.kill(host, signal.SIGCONT)
         terminal.wait_for("[brief has ended with status 5]")

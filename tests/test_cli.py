@@ -171,7 +171,7 @@ class TestManaging:
         home.run("stop", str(agents[2]["agent_id"])[:8])
         assert "no agent is running" in home.run("list").stdout
         assert json.loads(home.run("list", "--json").stdout) == []
-        assert home.processes() == []
+        home.wait_no_process()
 
     def test_the_agent_knows_who_it_is(self, home: Home) -> None:
         home.run("start", "dummy", "--name", "a", "--", "--tui")
@@ -194,7 +194,7 @@ class TestManaging:
         assert len({entry["port"] for entry in agents.values()}) == 20
         assert len({entry["agent_id"] for entry in agents.values()}) == 20
         home.run("stop", "--all")
-        assert home.processes() == []
+        home.wait_no_process()
 
     def test_a_configured_port_comes_first(self, home: Home) -> None:
         with socket.socket() as sock:
@@ -316,7 +316,7 @@ class TestDoctorAndDemo:
         ):
             assert seen in done.stdout, done.stdout
         assert "Every step worked" in done.stdout
-        assert home.processes() == []
+        home.wait_no_process()
 
 
 class TestOddTerminals:

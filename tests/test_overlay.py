@@ -40,8 +40,13 @@ def state(screen: Screen, scrollback: bool = False, strict: bool = True) -> dict
 def _plain(row: Row, strict: bool) -> Row:
     """A blank in a wrapped row comes back as a space, since erasing it would unwrap the row; so does one with
     a look that erasing does not give. Unless `strict`, also where the row has been unwrapped since."""
-    blank = [" " if row.wrapped or not strict or not _is_plain(cell.sgr) else "" for cell in row.cells]
-    return row._replace(cells=[c._replace(text=c.text or b) for c, b in zip(row.cells, blank, strict=True)])
+    spaces = row.wrapped or not strict
+    return row._replace(
+        cells=[
+            cell._replace(text=" ") if not cell.text and (spaces or not _is_plain(cell.sgr)) else cell
+            for cell in row.cells
+        ]
+    )
 
 
 def assert_same(terminal: Screen, model: Screen, scrollback: bool = False, strict: bool = True) -> None:
@@ -243,6 +248,25 @@ def test_a_repaint_shows_what_the_model_has(cols: int, rows: int, first: list[st
     assert [row.cells for row in shown["rows"]] == [row.cells for row in meant["rows"]]
     assert shown["cursor"] == meant["cursor"]
     assert shown["scrolled"] == meant["scrolled"]
+
+
+@pytest.mark.parametrize(
+    ("written", "box"),
+    [
+        ("\r\n👩\u200d💻\x1b[?2027h", Box(3, 1, 5, [[("x", "0")]])),  # which would now be one character
+        ("xxxx\x1b[1;20HA", Box(10, 0, 9, [[("x" * 8 + "e\u0301", "0")]])),  # a mark before the last column
+        ("\x1b[1;19He\u0301z", Box(10, 0, 9, [[("x", "0")]])),
+        ("\x1b[99;99He\u0301\x1b[?7l", Box(3, 0, 5, [[("x", "0")]])),  # and in it, where nothing wraps
+    ],
+)
+def test_marks_and_joiners_stay_where_they_are(written: str, box: Box) -> None:
+    terminal, model = GhosttyScreen(20, 4), GhosttyScreen(20, 4)
+    for screen in (terminal, model):
+        screen.feed(written.encode())
+    painting = paint(model, [box])
+    if painting is not None:
+        terminal.feed(painting.draw + painting.erase)
+    assert_same(terminal, model, scrollback=True, strict=False)
 
 
 def test_nothing_is_drawn_on_a_tiny_terminal() -> None:

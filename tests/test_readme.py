@@ -32,7 +32,7 @@ def commands(name: str) -> list[str]:
 def test_every_command_runs(home: Home, name: str) -> None:
     script = "set -eo pipefail\n" + "\n".join(commands(name))
     done = subprocess.run(
-        ["bash", "-c", script], cwd=ROOT, env=home.env, capture_output=True, text=True, timeout=120
+        ["bash", "-c", script], cwd=ROOT, env=home.env, capture_output=True, text=True, timeout=300
     )
     assert done.returncode == 0, done.stdout + done.stderr
     for seen in READMES[name]:

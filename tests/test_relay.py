@@ -332,7 +332,7 @@ class TestFaults:
             before = terminal.attributes()
             wait(lambda: "is here" in home.log("dummy"), "host")
             os.kill(int(str(home.agents()["dummy"]["pid"])), signal.SIGKILL)
-            wait(lambda: home.agents() == {}, "the dead agent off the list", 1.0)
+            wait(lambda: home.agents() == {}, "the dead agent off the list", 10.0)
             home_is_quiet(home, keep=processes.session_members(terminal.pid))
             terminal.wait_for("status 137")
             terminal.wait(lambda: not terminal.screen.mode(2004), "end of bracketed paste")
@@ -382,8 +382,8 @@ class TestFaults:
         home.run("start", "dummy", "--", "--tui", "--ignore-hup")
         started = time.monotonic()
         assert "stopped dummy" in home.run("stop", "dummy").stdout
-        assert time.monotonic() - started < 8
-        assert home.processes() == []
+        assert time.monotonic() - started < 20
+        home.wait_no_process()
 
 
 def hosts(home: Home, name: str = "") -> list[int]:

@@ -45,7 +45,7 @@ class _Reader:
         page, known, number = int(ffi.cast("uintptr_t", ref.node)), self._known, self._cell
         cells = []
         read = lib.ghostty_grid_ref_cell
-        for x in range(left, right):
+        for x in range(max(left - 2, 0), right):  # what is written at `left` may join what is before it
             ref.x = x
             read(ref, number)
             raw = number[0]
@@ -62,7 +62,7 @@ class _Reader:
                 cell = cell._replace(link=self._link(ref))
             peculiar = peculiar or protected or _is_peculiar(cell, self._clusters)
             cells.append(cell)
-        return Row(cells, wrapped, peculiar)
+        return Row(cells[min(left, 2) :], wrapped, peculiar)
 
     def _decode(self, ref: Any, raw: int) -> tuple[Cell, bool, bool, bool]:
         tag = self._get(raw, lib.GHOSTTY_CELL_DATA_CONTENT_TAG)

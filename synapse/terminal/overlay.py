@@ -65,6 +65,7 @@ def paint(screen: Screen, boxes: Sequence[Box]) -> Painting | None:
         return None
     boxes = [box for box in (_clipped(box, free) for box in boxes) if box.width and box.lines]
     drawn, erased = [], []
+    edge = screen.size[0] - 1
     for box in boxes:
         left, right = box.x - 2, box.x + box.width + 1  # a wide character may reach out at each side
         rows = screen.rows(box.y, box.y + len(box.lines), left, right)
@@ -73,11 +74,16 @@ def paint(screen: Screen, boxes: Sequence[Box]) -> Painting | None:
         for y, (row, line) in enumerate(zip(rows, box.lines, strict=True), box.y):
             before, after = row.cells[2].width == 0, row.cells[-1].width == 0
             span = row.cells[2 - before : len(row.cells) if after else -1]
-            drawn.append(_move(box.x - before, y) + _line(line, box.x - before, box.width, before, after))
+            if _has_marks_at(edge, span, box.x - before):
+                return None
+            line_of_ours = _line(line, box.x - before, box.width, before, after, edge)
+            drawn.append(_move(box.x - before, y) + line_of_ours)
             erased.append(_cells(span, box.x - before, y, row.wrapped))
     last = screen.rows(cursor.y, cursor.y + 1, screen.size[0] - 2) if cursor.wraps else []
     if last and (last[0].peculiar or (not last[0].cells[-1].text and last[0].cells[-1].width)):
         return None  # the terminal is about to wrap behind a cell with nothing in it
+    if last and not cursor.autowrap and _has_marks_at(edge + 1, last[0].cells, edge - 1):
+        return None
     hidden = any(box.holds(cursor.x, cursor.y) for box in boxes)
     before_all = _prologue(cursor)
     draw = before_all + "".join(drawn) + _epilogue(cursor, [], hidden)
@@ -157,8 +163,15 @@ def _move(x: int, y: int) -> str:
     return f"\x1b[{y + 1};{x + 1}H"
 
 
-def _line(line: Line, x: int, width: int, before: bool, after: bool) -> str:
-    """A line of ours, cut and filled to its width, and what covers half a wide character at its ends."""
+def _has_marks_at(edge: int, cells: Sequence[Cell], x: int) -> bool:
+    """Whether a character that ends there has marks. With autowrap off, Ghostty puts marks that come when the
+    cursor is in the last column on what is in that column, and loses those of a character that is there."""
+    return any(len(cell.text) > 1 and at + cell.width == edge for at, cell in enumerate(cells, x))
+
+
+def _line(line: Line, x: int, width: int, before: bool, after: bool, edge: int) -> str:
+    """A line of ours, cut and filled to its width, and what covers half a wide character at its ends. No mark
+    is written when the cursor is in the last column, `edge`."""
     out, at, sure = ["\x1b[0m " if before else ""], x + before, True
     end = at + width
     for text, sgr in line:
@@ -171,6 +184,8 @@ def _line(line: Line, x: int, width: int, before: bool, after: bool) -> str:
             size = measure.char_width(char)
             if at + size > end or char in _JOINERS:  # a joiner could reach for a cell that is not ours
                 break
+            if not size and at == edge:
+                continue
             if size and not sure:
                 out.append(f"\x1b[{at + 1}G")
             out.append(char)
