@@ -24,6 +24,7 @@ KEYS = 8  # a human has typed: what it amounts to, how often a human has, and th
 INJECTED = 9  # JSON: the id of an injection and what became of it
 COMMAND = 10  # JSON: a line for another agent: id, name, message, wait, priority, timeout, line (outbox.py)
 REFUSED = 11  # JSON: a line that was meant for another agent and cannot be sent: name, reason, line
+PLACE = 12  # JSON: row and column of the human's cursor before the agent's first byte
 OVERLAID = 15  # JSON: the id of a drawing and what became of it
 OVERLAY_KEYS = 16  # a human's keys, while the overlay has the focus
 OVERLAY_FOCUS = 17  # JSON: whether the overlay has it now
