@@ -63,6 +63,7 @@ class Entry:
         self.state = SENDING
         self.detail = ""
         self.prompt = ""
+        self.secret = False  # the answer is not for other eyes
         self.reply = ""
         self.began = now
         self.changed = now
@@ -94,17 +95,21 @@ class Inbox:
 
     def sending(self, name: str, target: str, text: str, ago: float = 0.0) -> None:
         self._entries[name] = Entry(name, markdown.clean(target), text, self._clock() - ago)
+        read = self._selected if self.focused else ""
         while len(self._entries) > KEPT:
-            done = (n for n, e in self._entries.items() if e.state not in (*UNDER_WAY, ASKS))
-            del self._entries[next(done, next(iter(self._entries)))]
+            others = [n for n in self._entries if n not in (read, name)]
+            done = (n for n in others if self._entries[n].state not in (*UNDER_WAY, ASKS))
+            del self._entries[next(done, others[0])]
 
     def progress(self, name: str, state: str, detail: str = "") -> None:
         """`delivered`, `working` and the like; `detail` is shown behind it."""
         self._change(name, state, detail)
 
-    def asks(self, name: str, prompt: str) -> None:
+    def asks(self, name: str, prompt: str, secret: bool = False) -> None:
         if entry := self._change(name, ASKS):
-            entry.prompt = prompt
+            if name == self._selected and self._answering is not None and prompt != entry.prompt:
+                self._answering, self._note = None, "it asks something else now: read it, and answer that"
+            entry.prompt, entry.secret = prompt, secret
 
     def reply(self, name: str, text: str) -> None:
         if entry := self._change(name, REPLIED):
@@ -126,7 +131,7 @@ class Inbox:
     def note(self, name: str, text: str) -> None:
         """What became of the last key, in the panel of this entry."""
         if name == self._selected:
-            self._note = text
+            self._note = _first_line(text, "")
 
     def came_in(self, name: str, sender: str, text: str) -> None:
         """Something that was not asked for: a notice of another agent's."""
@@ -266,7 +271,7 @@ class Inbox:
         if self._answering is not None and entry is not None:
             view = panel.view_of(size)
             room = (view.columns if view else 20) - 12
-            typed = markdown.clean(self._answering)
+            typed = "•" * len(self._answering) if entry.secret else markdown.clean(self._answering)
             while len(typed) > 1 and cells.width(typed) > room:
                 typed = typed[1:]
             return [[("answer › ", markdown.HEADING), (typed, markdown.STRONG), (" ", "0;7")]]
