@@ -78,6 +78,7 @@ class Display:
         self._once = b""  # goes out with the next drawing, such as a copy to the clipboard
         self._chord = False
         self._seen = False  # something was drawn since the panel was opened
+        self._given = 0  # bytes of keys since then
         self._timer: Timer | None = None
         self._giving_up: Timer | None = None
         self._due = 0.0
@@ -166,7 +167,7 @@ class Display:
 
     def focus(self, on: bool) -> None:
         self._inbox.focus(on)
-        self._seen = False
+        self._seen, self._given = False, 0
         if self._giving_up is not None:
             self._giving_up.cancel()
         self._giving_up = self._later(VISIBLE if self._can_draw() else 0.0, self._give_up) if on else None
@@ -189,11 +190,12 @@ class Display:
             self.changed()
 
     def keys(self, data: bytes) -> None:
+        self._given += len(data)
         for action in self._inbox.keys(data):
             if isinstance(action, Copy):
                 self._once = b"\x1b]52;c;" + base64.b64encode(action.text.encode()) + b"\x07"
             elif isinstance(action, Close):
-                self._tell_state()
+                self._tell_state(used=self._given - self._inbox.unread)
             else:
                 self._act(action)
         self.changed()
@@ -205,8 +207,9 @@ class Display:
 
     # --- drawing ------------------------------------------------------------------------------------------
 
-    def _tell_state(self) -> None:
-        state = {"chord": self._chord, "focus": self._inbox.focused}
+    def _tell_state(self, used: int | None = None) -> None:
+        """`used`: how many bytes of keys were the panel's; what came after them is the agent's."""
+        state = {"chord": self._chord, "focus": self._inbox.focused, "used": used}
         self._send(wire.pack_json(wire.OVERLAY_STATE, state))
 
     def _learn(self, data: bytes) -> None:

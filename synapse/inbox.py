@@ -86,6 +86,7 @@ class Inbox:
         self._answering: str | None = None  # what has been typed of an answer
         self._note = ""  # what the last key did
         self._keys = KeyReader()
+        self.unread = 0  # bytes that came after the key that closed the panel
         self._rendered: tuple[tuple[object, ...], Lines] = ((), [])
         self._page = 10
         self._end = 0
@@ -294,14 +295,18 @@ class Inbox:
     def keys(self, data: bytes) -> list[Action]:
         """What a human pressed while the panel has the focus, and what it asks for."""
         actions: list[Action] = []
-        for key in self._keys.feed(data):
+        self.unread = 0
+        for key, left in zip(self._keys.feed(data), self._keys.left, strict=True):
             if not self.focused:
                 break
+            self.unread = left
             self._note = ""
             if self._answering is not None:
                 actions += self._type(key)
             else:
                 actions += self._press(key)
+        if not self.focused:
+            self._keys = KeyReader()
         return actions
 
     def _press(self, key: str) -> list[Action]:

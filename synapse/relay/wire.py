@@ -40,7 +40,8 @@ NAMES = 26  # JSON: "names" that can be written to, and what the settings say of
 COMMAND_TAKEN = 27  # JSON: the "id" of a command that is stored; "kept": why it is not, the line stays; or
 # "refused": the line goes to the agent
 OVERLAY = 35  # a drawing over the human's terminal (veil.py)
-OVERLAY_STATE = 36  # JSON: "chord": there is something to open; "focus": it may keep the focus
+OVERLAY_STATE = 36  # JSON: "chord": there is something to open; "focus": it may keep the focus, or
+# "used" so many bytes of the keys that it was given
 
 _OVERLAY = struct.Struct("!II")
 _SIZE = struct.Struct("!HH")
