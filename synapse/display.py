@@ -21,6 +21,7 @@ CALM = 0.4  # seconds after a resize before anything is drawn: while a window is
 AGAIN = 0.1  # seconds until a refused one is tried again
 SHOWN, STALE, BUSY = "shown", "stale", "busy"  # what the relay says became of a drawing
 VISIBLE = 1.0  # seconds in which the panel must be seen, or the keys go back to the agent
+EARLY = 256 * 1024  # bytes that the agent may have written when the terminal says where it began
 _CLEARS = (b"\x1b[2J", b"\x1bc")
 
 
@@ -39,7 +40,8 @@ class Display:
     """`send` takes a frame for the relay, `act` what the human wants done; `later` is the loop's call_later.
 
     A `young` model began in the middle of the output: nothing is drawn before all that is visible was written
-    under its eyes, for what it has not seen it could not put back.
+    under its eyes, for what it has not seen it could not put back. Nor is the main screen drawn on before
+    it is `placed`: it is known in which row the agent began. What a shell has left above is never covered.
     """
 
     def __init__(
@@ -52,6 +54,7 @@ class Display:
         act: Callable[[Action], None],
         clock: Callable[[], float] = time.monotonic,
         young: bool = False,
+        placed: bool = True,
     ) -> None:
         self._inbox = inbox
         self._screen = screen
@@ -60,8 +63,11 @@ class Display:
         self._later = later
         self._act = act
         self._clock = clock
-        self._known = {False: not young, True: not young}  # by whether it is the alternate screen
+        self._known = {False: not young and placed, True: not young}  # by whether it is the alternate screen
         self._alternate = screen.alternate_screen
+        self._early: bytearray | None = bytearray() if not (young or placed) else None
+        self._above = 0  # rows of the main screen that are the shell's
+        self._began = (0, 0)  # how many they were, and how many rows had scrolled then
         self._present = True
         self._number = 0
         self._asked: _Drawing | None = None  # what the relay has not answered yet
@@ -74,6 +80,7 @@ class Display:
         self._once = b""  # goes out with the next drawing, such as a copy to the clipboard
         self._chord = False
         self._seen = False  # something was drawn since the panel was opened
+        self._given = 0  # bytes of keys since then
         self._timer: Timer | None = None
         self._giving_up: Timer | None = None
         self._due = 0.0
@@ -87,6 +94,8 @@ class Display:
         if kind == wire.OVERLAID:
             told = json.loads(payload)
             self.overlaid(told["id"], told["outcome"])
+        elif kind == wire.PLACE:
+            self.place(*json.loads(payload))
         elif kind == wire.OVERLAY_FOCUS:
             self.focus(json.loads(payload))
         elif kind == wire.OVERLAY_KEYS:
@@ -102,12 +111,32 @@ class Display:
     def output(self, data: bytes) -> None:
         """The agent has written; the relay has taken away what was drawn."""
         self._leave()
+        if self._early is not None:
+            self._early += data
+            if len(self._early) > EARLY:
+                self._early = None
         self._learn(data)
         if self._chord or self._stained:
             self._draw_in(QUIET)
 
+    def place(self, row: int, column: int) -> None:
+        """Where the cursor was before the first output; what has come since is put there."""
+        early, self._early = self._early, None
+        if early is None or row >= self._screen.size[1]:
+            return
+        if row or column:
+            self._screen.feed(b"\x1bc" * bool(early) + b"\x1b[%d;%dH" % (row + 1, column + 1))
+            self._above = row + bool(column)
+            self._began = (self._above, self._screen.has_scrolled())
+            self._screen.feed(bytes(early))
+        self._known[False] = True
+        self._learn(bytes(early))
+        self.changed()
+
     def resized(self) -> None:
         self._leave()
+        if self._above or self._early is not None:  # where the shell's rows go, every terminal decides itself
+            self._known[False], self._early = False, None
         now = self._clock()
         self._calm_at = now + CALM
         # What took it away may have come to a terminal that had another size already.
@@ -144,14 +173,20 @@ class Display:
 
     def focus(self, on: bool) -> None:
         self._inbox.focus(on)
-        self._seen = False
+        self._seen, self._given = False, 0
         if self._giving_up is not None:
             self._giving_up.cancel()
         self._giving_up = self._later(VISIBLE if self._can_draw() else 0.0, self._give_up) if on else None
         self.changed()
 
     def _can_draw(self) -> bool:
-        return self._known[self._screen.alternate_screen] and room(self._screen.size) is not None
+        return self._known[self._screen.alternate_screen] and room(self._free()[0]) is not None
+
+    def _free(self) -> tuple[tuple[int, int], int]:
+        """The part of the screen that may be covered: its size, and the rows above it."""
+        above = 0 if self._screen.alternate_screen else self._above
+        cols, rows = self._screen.size
+        return (cols, rows - above), above
 
     def _give_up(self) -> None:
         """Nobody types into a panel that cannot be seen."""
@@ -161,11 +196,12 @@ class Display:
             self.changed()
 
     def keys(self, data: bytes) -> None:
+        self._given += len(data)
         for action in self._inbox.keys(data):
             if isinstance(action, Copy):
                 self._once = b"\x1b]52;c;" + base64.b64encode(action.text.encode()) + b"\x07"
             elif isinstance(action, Close):
-                self._tell_state()
+                self._tell_state(used=self._given - self._inbox.unread)
             else:
                 self._act(action)
         self.changed()
@@ -182,18 +218,23 @@ class Display:
         if self._on_screen is not None:
             self._on_screen, self._left_at = None, self._clock()
 
-    def _tell_state(self) -> None:
-        state = {"chord": self._chord, "focus": self._inbox.focused}
+    def _tell_state(self, used: int | None = None) -> None:
+        """`used`: how many bytes of keys were the panel's; what came after them is the agent's."""
+        state = {"chord": self._chord, "focus": self._inbox.focused, "used": used}
         self._send(wire.pack_json(wire.OVERLAY_STATE, state))
 
     def _learn(self, data: bytes) -> None:
-        if all(self._known.values()):
+        if all(self._known.values()) and not self._above:
             return
         alternate = self._screen.alternate_screen
         entered = alternate and not self._alternate
         cleared = any(mark in data for mark in _CLEARS) or self._screen.has_scrolled() >= self._screen.size[1]
         self._alternate = alternate
         self._known[alternate] = self._known[alternate] or entered or cleared
+        if self._above and not alternate:
+            rows, scrolled = self._began
+            left = rows - (self._screen.has_scrolled() - scrolled)
+            self._above = 0 if cleared else max(min(self._above, left), 0)
 
     def _draw_in(self, seconds: float) -> None:
         """One drawing serves any number of causes; output that goes on puts it off, but not for ever."""
@@ -224,7 +265,9 @@ class Display:
         if self._last < self._calm_at:
             self._draw_at(self._calm_at)
             return
-        boxes = self._inbox.picture(self._screen.size, self._screen.cursor[1])
+        size, above = self._free()
+        boxes = self._inbox.picture(size, self._screen.cursor[1] - above)
+        boxes = [box._replace(y=box.y + above) for box in boxes]
         wait = self._inbox.next_change()
         if wait is not None:
             self._draw_at(self._last + wait)
@@ -249,6 +292,9 @@ class Display:
 
     def _mend(self) -> None:
         """The whole screen anew, then what is to be over it."""
+        if not self._known[self._screen.alternate_screen]:
+            self._stained = self._spilt = False
+            return
         data = repaint(self._screen)
         if data is None:
             self._draw_in(AGAIN)

@@ -48,7 +48,7 @@ class DraftStash:
 
     def in_the_way(self) -> tuple[str, float | None]:
         """Why nothing can be typed over the draft, and in how many seconds that may be different."""
-        if not self._patience or not self._controller.draft_text:
+        if not self._patience or not self._controller.draft_text or self.held:  # one at a time: none is lost
             return WAITS, None
         quiet = self._clock() - self._controller.last_key
         return ("", None) if quiet >= self._patience else (WAITS, self._patience - quiet)
@@ -87,7 +87,7 @@ class DraftStash:
             self.held = ""
             return
         data = text.encode()
-        if "\n" in text:
+        if "\n" in text or ("\t" in text and bracketed):  # a tab is a key of its own
             data = composer.PASTE_START + data + composer.PASTE_END
         self._count += 1
         name = f"draft/{self._run}/{self._clock()}/{self._count}"

@@ -270,7 +270,7 @@ class Host:
             self._console = json.loads(payload)
             controller.console_changed(self._console is not None)
             display.console_changed(self._console is not None)
-        elif kind in (wire.OVERLAID, wire.OVERLAY_FOCUS, wire.OVERLAY_KEYS):
+        elif kind in (wire.PLACE, wire.OVERLAID, wire.OVERLAY_FOCUS, wire.OVERLAY_KEYS):
             display.frame(kind, payload)
         elif kind == wire.SNAPSHOT_WANTED:
             self._send(wire.pack(wire.SNAPSHOT, controller.screen.snapshot()))
@@ -304,7 +304,10 @@ class Host:
             *(self._inbox, self._controller.screen, lambda: controller.written, self._send),
             *(self._loop.call_later, self._on_action),
             young=not hello["whole"],
+            placed=False,
         )
+        if began_at := hello.get("began_at"):
+            self._display.place(*began_at)
         self._controller.add_output_callback(self._display.output)
         self._controller.console_changed(console is not None)
         self._controller.add_status_callback(self._publish_status)

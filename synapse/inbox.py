@@ -63,6 +63,7 @@ class Entry:
         self.state = SENDING
         self.detail = ""
         self.prompt = ""
+        self.secret = False  # the answer is not for other eyes
         self.reply = ""
         self.began = now
         self.changed = now
@@ -85,6 +86,7 @@ class Inbox:
         self._answering: str | None = None  # what has been typed of an answer
         self._note = ""  # what the last key did
         self._keys = KeyReader()
+        self.unread = 0  # bytes that came after the key that closed the panel
         self._rendered: tuple[tuple[object, ...], Lines] = ((), [])
         self._page = 10
         self._end = 0
@@ -94,17 +96,21 @@ class Inbox:
 
     def sending(self, name: str, target: str, text: str, ago: float = 0.0) -> None:
         self._entries[name] = Entry(name, markdown.clean(target), text, self._clock() - ago)
+        read = self._selected if self.focused else ""
         while len(self._entries) > KEPT:
-            done = (n for n, e in self._entries.items() if e.state not in (*UNDER_WAY, ASKS))
-            del self._entries[next(done, next(iter(self._entries)))]
+            others = [n for n in self._entries if n not in (read, name)]
+            done = (n for n in others if self._entries[n].state not in (*UNDER_WAY, ASKS))
+            del self._entries[next(done, others[0])]
 
     def progress(self, name: str, state: str, detail: str = "") -> None:
         """`delivered`, `working` and the like; `detail` is shown behind it."""
         self._change(name, state, detail)
 
-    def asks(self, name: str, prompt: str) -> None:
+    def asks(self, name: str, prompt: str, secret: bool = False) -> None:
         if entry := self._change(name, ASKS):
-            entry.prompt = prompt
+            if name == self._selected and self._answering is not None and prompt != entry.prompt:
+                self._answering, self._note = None, "it asks something else now: read it, and answer that"
+            entry.prompt, entry.secret = prompt, secret
 
     def reply(self, name: str, text: str) -> None:
         if entry := self._change(name, REPLIED):
@@ -126,7 +132,7 @@ class Inbox:
     def note(self, name: str, text: str) -> None:
         """What became of the last key, in the panel of this entry."""
         if name == self._selected:
-            self._note = text
+            self._note = _first_line(text, "")
 
     def came_in(self, name: str, sender: str, text: str) -> None:
         """Something that was not asked for: a notice of another agent's."""
@@ -266,7 +272,7 @@ class Inbox:
         if self._answering is not None and entry is not None:
             view = panel.view_of(size)
             room = (view.columns if view else 20) - 12
-            typed = markdown.clean(self._answering)
+            typed = "•" * len(self._answering) if entry.secret else markdown.clean(self._answering)
             while len(typed) > 1 and cells.width(typed) > room:
                 typed = typed[1:]
             return [[("answer › ", markdown.HEADING), (typed, markdown.STRONG), (" ", "0;7")]]
@@ -289,14 +295,18 @@ class Inbox:
     def keys(self, data: bytes) -> list[Action]:
         """What a human pressed while the panel has the focus, and what it asks for."""
         actions: list[Action] = []
-        for key in self._keys.feed(data):
+        self.unread = 0
+        for key, left in zip(self._keys.feed(data), self._keys.left, strict=True):
             if not self.focused:
                 break
+            self.unread = left
             self._note = ""
             if self._answering is not None:
                 actions += self._type(key)
             else:
                 actions += self._press(key)
+        if not self.focused:
+            self._keys = KeyReader()
         return actions
 
     def _press(self, key: str) -> list[Action]:

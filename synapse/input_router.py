@@ -6,6 +6,8 @@ line is known for certain and names an agent that is known is its Enter held bac
 
 from __future__ import annotations
 
+import re
+
 from synapse.commands import PATTERN, Command, CommandParser, Refusal
 from synapse.key_decoder import KEY, OTHER, PASTE, REPORT, TEXT, KeyDecoder
 from synapse.line_editor import COOKED, LineEditor
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
         | tuple[Literal["refusal"], Refusal]
     )
 
+A2A_PATTERN = re.compile(PATTERN, re.DOTALL)
 PASS: Literal["pass"] = "pass"
 COMMAND: Literal["command"] = "command"
 REFUSAL: Literal["refusal"] = "refusal"
@@ -223,6 +226,9 @@ class InputRouter:
         passed = b"".join(action[1] for action in actions if action[0] == PASS)
         return passed.decode("utf-8", "surrogatepass"), any(action[0] == COMMAND for action in actions)
 
+    def is_escape_sequence(self, data: str) -> bool:
+        return data.startswith("\x1b")
+
     def process_input(self, data: str) -> list[tuple[str, bool]]:
         return [self.process_char(char) for char in data]
 
@@ -240,10 +246,23 @@ class InputRouter:
         return (self._last.name, self._last.message) if self._last is not None else (None, None)
 
     def send_to_agent(self, name: str, message: str, want_response: bool = True) -> bool:
-        """By the client that was given. For the relay, the host does this."""
-        entries = self.registry.list_agents().values() if self.registry is not None else ()
+        """By the client that was given; whether it was sent. For the relay, the host does this."""
+        from synapse.errors import SynapseError, WaitTimeout
+
+        self.last_response = None
+        try:
+            return self._send(name, message, want_response)
+        except WaitTimeout as error:
+            return hasattr(error, "task")  # it is being worked on; there is no response yet
+        except SynapseError:
+            return False
+
+    def _send(self, name: str, message: str, want_response: bool) -> bool:
+        entries = list(self.registry.list_agents().values()) if self.registry is not None else []
         wanted = name.casefold()
-        agent = next((e for e in entries if wanted in (e.get("name", ""), e.get("agent_type", ""))), None)
+        keys = ("name", "agent_type")  # a name is meant before a type
+        found = (e for key in keys for e in entries if str(e.get(key, "")).casefold() == wanted)
+        agent = next(found, None)
         self.is_external_agent = agent is None
         if self.a2a_client is None:
             return False

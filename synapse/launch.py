@@ -314,6 +314,7 @@ def _make_relay(
             "draft": relay.keyboard.draft,
             "written": unseen,
             "whole": relay.front.one_size and not unseen,
+            "began_at": relay.front.began_at,
             "injected": relay.injector.known(),
         }
 

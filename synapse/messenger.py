@@ -252,7 +252,8 @@ class Messenger:
         elif kind == "working":
             self._progress(errand, boxes.WORKING, str(data.get("note") or ""))
         elif kind == "asks":
-            self._inbox.asks(errand.id, question(data.get("prompt") or {}))
+            prompt = data.get("prompt") or {}
+            self._inbox.asks(errand.id, question(prompt), secret=prompt.get("type") == "password")
             self._changed()
 
     def _progress(self, errand: Errand, state: str, detail: str = "") -> None:

@@ -41,10 +41,12 @@ class KeyReader:
     def __init__(self) -> None:
         self._paste: bytearray | None = None
         self._carry = b""
+        self.left: list[int] = []  # of the bytes fed last, how many came after each key
 
     def feed(self, data: bytes) -> list[str]:
         data, self._carry = self._carry + data, b""
         keys: list[str] = []
+        self.left = []
         while data:
             if self._paste is not None:
                 data = self._pasted(data, keys)
@@ -59,6 +61,7 @@ class KeyReader:
                 data = data[1:]
             else:
                 data = self._text(data, keys)
+            self.left += [len(data)] * (len(keys) - len(self.left))
         return keys
 
     def _pasted(self, data: bytes, keys: list[str]) -> bytes:
@@ -78,6 +81,10 @@ class KeyReader:
         if not rest and (missing := _missing(text)):  # a character cut in two
             self._carry = text[-missing:]
         keys += decoded
+        left = len(data)
+        for char in decoded:
+            left -= len(char.encode())
+            self.left.append(left)
         return rest
 
 

@@ -38,6 +38,7 @@ class Terminal:
         self.raw = bytearray()  # everything the program wrote
         self.screen = make_screen(cols, rows)
         self.pty = Pty.spawn(argv, os.environ if env is None else env, make_winsize(cols, rows), attributes)
+        self.screen.on_reply(self.pty.write)
         self._status: int | None = None
 
     @property

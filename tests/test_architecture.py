@@ -29,7 +29,7 @@ ROOMS: dict[str, set[str]] = {
     "key_decoder": set(),
     "line_editor": {"cells"},
     "commands": {"record"},
-    "input_router": {"commands", "key_decoder", "line_editor"},
+    "input_router": {"commands", "errors", "key_decoder", "line_editor"},
     "relay": {"commands", "input_router", "jsontext", "modes", "processes"},
     "registry": {"digest", "errors", "jsontext", "paths"},
     "starter": {"config", "errors", "external_agents", "paths", "profiles", "registry"},

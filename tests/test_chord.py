@@ -42,3 +42,11 @@ def test_another_key_after_the_first_passes_both() -> None:
 @given(st.binary(max_size=200).filter(lambda b: b"\x1d" not in b and b"93;" not in b and b";93" not in b))
 def test_without_the_first_key_every_byte_passes(data: bytes) -> None:
     assert chord().feed(data) == (data, False)
+
+
+def test_a_first_key_that_meant_nothing_passes_as_it_came() -> None:
+    pressed, released = b"\x1b[93;5u", b"\x1b[93;5:3u"
+    assert chord().feed(pressed + b"x") == (pressed + b"x", False)
+    it = chord()
+    assert it.feed(pressed) == it.feed(released) == (b"", False)
+    assert it.feed(b"x") == (pressed + released + b"x", False)

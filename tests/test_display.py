@@ -93,7 +93,7 @@ class World:
                 self.drawings += bool(data)
                 self.terminal.feed(data)
             else:
-                self.veil.set_state(payload)
+                self.agent += self.veil.set_state(payload)
 
     def pass_time(self, seconds: float) -> None:
         end = self.now + seconds

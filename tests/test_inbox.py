@@ -188,3 +188,50 @@ def test_what_could_not_be_sent_can_be_copied_and_what_was_told_before_is_only_t
     (box,) = inbox.picture((80, 24), 20)
     assert "failed after 7 s" in "".join(text for text, _ in box.lines[0])
     assert inbox.keys(b"c") == [Copy("@codex hello")]
+
+
+def asked(prompt: str, secret: bool = False) -> Inbox:
+    inbox = Inbox(Clock())
+    inbox.sending("1", "codex", "do it")
+    inbox.asks("1", prompt, secret)
+    inbox.focus(True)
+    inbox.picture(SIZE, 20)
+    return inbox
+
+
+def test_a_secret_is_not_shown() -> None:
+    inbox = asked("Password:", secret=True)
+    inbox.keys(b"ahunter2")
+    shown = text(inbox.picture(SIZE, 20))
+    assert "hunter2" not in shown and "•••••••" in shown
+    assert inbox.keys(b"\r") == [Answer("1", "hunter2")]
+    inbox.asks("1", "Which file?")
+    inbox.keys(b"amain")
+    assert "main" in text(inbox.picture(SIZE, 20))
+
+
+def test_an_answer_is_never_given_to_the_next_question() -> None:
+    inbox = asked("Read it?")
+    inbox.keys(b"aye")
+    inbox.asks("1", "Read it?")  # told again
+    assert "answer › ye" in text(inbox.picture(SIZE, 20))
+    inbox.asks("1", "Delete it?")
+    assert inbox.keys(b"s\r") == []
+    inbox.asks("1", "Delete everything?")
+    inbox.keys(b"ax")
+    inbox.asks("1", "Delete it?")
+    assert "it asks something else now" in text(inbox.picture(SIZE, 20))
+
+
+def test_a_note_is_one_line_that_no_terminal_acts_on() -> None:
+    inbox = opened()
+    inbox.note("1", "no \x1b[31m\nsecond")
+    shown = text(inbox.picture(SIZE, 20))
+    assert "│ no " in shown and "\x1b" not in shown and "second" not in shown
+
+
+def test_what_is_being_read_is_not_dropped() -> None:
+    inbox = opened("the reply that is read")
+    for number in range(200):
+        inbox.came_in(f"later-{number}", "gemini", "more")
+    assert "the reply that is read" in text(inbox.picture(SIZE, 20)) and len(inbox.entries) == 100

@@ -15,6 +15,7 @@ class Chord:
         self._first = first
         self._second = second
         self._armed = False
+        self._held = b""  # the first key as it came
         self.rest = b""  # what came after a complete chord
 
     def feed(self, data: bytes) -> tuple[bytes, bool]:
@@ -23,11 +24,13 @@ class Chord:
         while data:
             key, raw, data = self._next(data)
             if key == b"":  # a release event: belongs to the key before it
-                if not self._armed:
+                if self._armed:
+                    self._held += raw
+                else:
                     out += raw
             elif not self._armed:
                 if key == self._first:
-                    self._armed = True
+                    self._armed, self._held = True, raw
                 else:
                     out += raw
             else:
@@ -36,7 +39,7 @@ class Chord:
                     self.rest = data
                     return bytes(out), True
                 if key != self._first:
-                    out += self._first
+                    out += self._held
                 out += raw
         return bytes(out), False
 

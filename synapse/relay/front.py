@@ -12,6 +12,7 @@ from synapse.relay import wire
 from synapse.relay.console import Console
 from synapse.relay.keyboard import Keyboard
 from synapse.relay.link import HostLink
+from synapse.relay.place import Place
 from synapse.relay.pty import Pty, split_winsize
 from synapse.relay.reactor import READ, WRITE, Reactor
 from synapse.relay.veil import BUSY, NOBODY, Veil
@@ -30,6 +31,7 @@ else:
 
 HIGH_WATER = 256 * 1024  # bytes waiting for somebody slow: stop reading where they come from
 SNAPSHOT_PATIENCE = 1.0
+ANSWER_AT_MOST = 0.2  # seconds for a terminal to say where its cursor was, when the agent has ended at once
 
 
 class Front:
@@ -68,12 +70,16 @@ class Front:
         self.resized = False  # set by the signal itself, which comes before any key that follows it
         self.stop_wanted = False  # likewise
         self.one_size = True  # it never was another
+        self._place = Place(self._tell_place)
+        # Where the agent's first byte went. A background agent's went to no human's terminal.
+        self.began_at: list[int] | None = None if self.started_here else [0, 0]
 
     def open(self) -> None:
         self._listener.setblocking(False)
         self._reactor.watch(self._listener.fileno(), READ, self._on_connection)
         if self.console is not None:
             self.console.enter_raw()
+            self.console.write(self._place.ask())
         self.balance()
 
     @property
@@ -148,6 +154,8 @@ class Front:
                 return
             if self.resized:
                 self.take_size()  # a key typed after a resize must not overtake it
+            if data and self._place.awaited:
+                data = self._place.take(data)
             if data and self._chord is not None:
                 data, detach = self._chord.feed(data)
                 if detach:
@@ -159,6 +167,24 @@ class Front:
             if data:
                 self._keyboard.take(data)
         self._rebalance()
+
+    def _tell_place(self, row: int, column: int) -> None:
+        self.began_at = [row, column]
+        self._link.send(wire.pack_json(wire.PLACE, self.began_at))
+
+    def _await_place(self) -> None:
+        """Or the shell would be typed the answer."""
+        import select
+
+        assert self.console is not None
+        while self._place.awaited and self._place.age < ANSWER_AT_MOST:
+            left = max(ANSWER_AT_MOST - self._place.age, 0.0)
+            if not select.select([self.console.in_fd], [], [], left)[0]:
+                break
+            data = self.console.read()
+            if not data:
+                break
+            self._place.take(data)
 
     @property
     def suspended(self) -> bool:
@@ -235,6 +261,7 @@ class Front:
             self._move_below()
         if cut_off:
             self.console.write(b"\x1b[m")
+        self._await_place()
         self._quieten()
 
     def _move_below(self) -> None:

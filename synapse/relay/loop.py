@@ -279,7 +279,8 @@ class Relay:
         elif kind == wire.OVERLAY:
             self.front.overlay(payload, self._link.written)
         elif kind == wire.OVERLAY_STATE:
-            self.front.veil.set_state(payload)
+            if rest := self.front.veil.set_state(payload):
+                self.keyboard.take(rest)
         elif kind == wire.STOP:
             self.stop("asked to")
 

@@ -30,6 +30,7 @@ class Veil:
         self._made: Chord | None = None
         self._watching = False  # there is something that the chord could open
         self._carry = b""
+        self._given = bytearray()  # the keys since the overlay has the focus
         self._shown = 0  # the number of the drawing that is on the screen
         self.focused = False
         self.erase = b""  # what takes it away; looked at before every output
@@ -65,12 +66,18 @@ class Veil:
 
     # --- keys ---------------------------------------------------------------------------------------------
 
-    def set_state(self, payload: bytes) -> None:
-        """What the host wants: to be told of the chord, to be given the keys no longer."""
+    def set_state(self, payload: bytes) -> bytes:
+        """What the host wants: to be told of the chord, to be given the keys no longer. Returned are those
+        that it was given and has not used: they are the agent's."""
         state = jsontext.loads(payload.decode())
         self._watching = bool(state["chord"])
+        rest = b""
         if not state["focus"]:
+            used = state.get("used")
+            if self.focused and used is not None:
+                rest = bytes(self._given[used:]) + self._carry
             self._release()
+        return rest
 
     def host_gone(self) -> None:
         self._watching = False
@@ -112,14 +119,17 @@ class Veil:
 
         keys, told, self._carry = reports.split(self._carry + data)
         if keys:
+            self._given += keys
             self._tell(wire.pack(wire.OVERLAY_KEYS, keys))
         return told
 
     def _focus(self, on: bool) -> None:
         self.focused = on
         self._carry = b""
+        self._given.clear()
         self._tell(wire.pack_json(wire.OVERLAY_FOCUS, on))
 
     def _release(self) -> None:
         self.focused = False
         self._carry = b""
+        self._given.clear()
