@@ -1,4 +1,4 @@
-"""`python -m benchmarks [echo|bulk|start|commands|footprint|parser|tasks …]`: all of them, or those named."""
+"""`python -m benchmarks [echo|bulk|start|commands|footprint|parser|tasks|sending …]`: all, or those named."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import time
 
 from benchmarks.table import render
 
-NAMES = ("echo", "bulk", "start", "commands", "footprint", "parser", "tasks")
+NAMES = ("echo", "bulk", "start", "commands", "footprint", "parser", "tasks", "sending")
 
 
 def main(names: list[str]) -> int:
