@@ -9,7 +9,10 @@ import time
 
 from benchmarks.table import render
 
-NAMES = ("echo", "bulk", "start", "commands", "footprint", "parser", "tasks", "messages", "overlay")
+NAMES = (
+    *("echo", "bulk", "start", "commands", "footprint", "parser", "tasks", "messages", "overlay"),
+    "sending",
+)
 
 
 def main(names: list[str]) -> int:

@@ -6,8 +6,8 @@ import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-BARE, SCRIPT, TMUX, SDK, SDK_SQLITE, SYNAPSE = COLUMNS = (
-    *("bare", "script", "tmux", "a2a-sdk", "a2a-sdk, SQLite", "synapse"),
+BARE, SCRIPT, TMUX, CURL, SDK, SDK_SQLITE, SYNAPSE = COLUMNS = (
+    *("bare", "script", "tmux", "curl", "a2a-sdk", "a2a-sdk, SQLite", "synapse"),
 )
 
 

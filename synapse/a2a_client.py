@@ -151,13 +151,15 @@ class AsyncA2AClient:
         *,
         on_event: OnEvent | None = None,
         context_id: str = "",
+        task_id: str = "",
     ) -> A2ATask:
+        """With `task_id`, the message is the answer to what that task asks."""
         patience = self.timeout if timeout is None else timeout
         metadata = await self._metadata(wait)
         if self._sender:
             metadata[EXTENSION] = {"sender": self._sender}
         return await self.external.send(
-            alias, A2AMessage.of(message), wait, patience, on_event, metadata, context_id
+            alias, A2AMessage.of(message), wait, patience, on_event, metadata, context_id, task_id
         )
 
     async def get_task(self, alias: str, task_id: str) -> A2ATask:
@@ -230,8 +232,10 @@ class A2AClient:
         wait: bool = False,
         timeout: float | None = None,
         on_event: OnEvent | None = None,
+        task_id: str = "",
     ) -> A2ATask:
-        return asyncio.run(self.core.send_message(alias, message, wait, timeout, on_event=on_event))
+        sending = self.core.send_message(alias, message, wait, timeout, on_event=on_event, task_id=task_id)
+        return asyncio.run(sending)
 
     def get_task(self, alias: str, task_id: str) -> A2ATask:
         return asyncio.run(self.core.get_task(alias, task_id))

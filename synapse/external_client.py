@@ -114,8 +114,10 @@ class ExternalClient:
         on_event: OnEvent | None = None,
         metadata: Json | None = None,
         context_id: str = "",
+        task_id: str = "",
     ) -> A2ATask:
-        """The task that came of it; with `wait`, when it has ended or asks something."""
+        """The task that came of it, or that it is the answer to; with `wait`, when it has ended or asks
+        something."""
         tell = on_event or (lambda kind, data: None)
         task = A2ATask("")
         try:
@@ -123,7 +125,7 @@ class ExternalClient:
                 agent = await self._up_to_date(alias, tell)
                 async with self._caller(agent) as caller:
                     talk = _Talk(agent, caller, task, tell)
-                    await talk.send(message, metadata or {}, context_id, wait)
+                    await talk.send(message, metadata or {}, context_id, task_id, wait)
         except TimeoutError:
             where = f" It goes on there: `synapse external task {alias} {task.id}`." if task.id else ""
             raise StillWorking(f"{alias} has not finished within {timeout:g} s.{where}", task) from None
@@ -162,8 +164,10 @@ class _Talk:
         self._tell = tell
         self._left = LARGEST_STREAM  # bytes, over all its streams
 
-    async def send(self, message: A2AMessage, metadata: Json, context_id: str, wait: bool) -> None:
-        body = self._wire.message(message, uuid.uuid4().hex, metadata, context_id)
+    async def send(
+        self, message: A2AMessage, metadata: Json, context_id: str, task_id: str, wait: bool
+    ) -> None:
+        body = self._wire.message(message, uuid.uuid4().hex, metadata, context_id, task_id)
         if wait and self._agent.streams:
             await self._follow(self._wire.stream(body))
             return

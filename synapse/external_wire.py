@@ -67,10 +67,12 @@ class Wire:
     def subscribe(self, task_id: str) -> Call:
         return self._of_task("subscribe", "GET", task_id, ":subscribe")
 
-    def message(self, message: A2AMessage, message_id: str, metadata: Json, context_id: str = "") -> Json:
-        """The body that carries a message."""
+    def message(
+        self, message: A2AMessage, message_id: str, metadata: Json, context_id: str = "", task_id: str = ""
+    ) -> Json:
+        """The body that carries a message; with `task_id`, to a task that is there."""
         if self._old:
-            body: Json = {"id": message_id, "request_id": message_id, "message": message.to_dict()}
+            body: Json = {"id": task_id or message_id, "request_id": message_id, "message": message.to_dict()}
             ours = metadata.get(EXTENSION, {})
             more = {"sender": ours.get("sender"), "context_id": context_id, "metadata": metadata}
             return body | {key: value for key, value in more.items() if value}
@@ -82,7 +84,7 @@ class Wire:
             said |= {"kind": "message", "role": "user", "parts": parts}
         else:
             said |= {"role": "ROLE_USER", "content": parts}
-        more = {"contextId": context_id, "metadata": metadata}
+        more = {"contextId": context_id, "taskId": task_id, "metadata": metadata}
         return {"message": said | {key: value for key, value in more.items() if value}}
 
     def _part(self, part: Json) -> Json:

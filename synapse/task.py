@@ -22,6 +22,7 @@ DEPTH = 100  # of lists and objects in one another
 REPLY = "reply"  # the id of the artifact that holds what the agent said
 
 Json = dict[str, Any]
+GONE: Json = {"code": "AGENT_GONE", "message": "the agent ended before the task did"}
 
 
 class TaskError(Exception):

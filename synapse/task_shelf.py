@@ -9,18 +9,25 @@ from collections.abc import Iterator
 
 from synapse import paths, task_rows
 from synapse.errors import SynapseError, TargetError
-from synapse.task import Task
+from synapse.task import FAILED, GONE, INPUT_REQUIRED, SUBMITTED, WORKING, Task
 
 FEWEST = 4  # characters of an id that can stand for it
+URGENCY = (INPUT_REQUIRED, WORKING, SUBMITTED)  # what somebody may have to do something about, first
 
 
 def list_tasks(agent_id: str | None = None, limit: int = 50) -> list[tuple[str, Task]]:
-    """The latest of one agent or of all, each with its agent's id, the latest changed first."""
-    found = []
+    """Of one agent or of all, each with its agent's id: those that ask, work and wait, then the latest."""
+    found: dict[str, tuple[str, Task]] = {}
     for known, db in _shelves(agent_id):
-        sql = f"SELECT {task_rows.COLUMNS} FROM tasks ORDER BY updated_at DESC LIMIT ?"
-        found += [(known, task) for task in _tasks(db, sql, (limit,))]
-    return sorted(found, key=lambda pair: -pair[1].updated_at)[:limit]
+        sql = f"SELECT {task_rows.COLUMNS} FROM tasks"
+        tasks = _tasks(db, f"{sql} WHERE state IN (?, ?, ?)", URGENCY)
+        tasks += _tasks(db, f"{sql} ORDER BY updated_at DESC LIMIT ?", (limit,))
+        found |= {task.id: (known, task) for task in tasks}
+    return sorted(found.values(), key=lambda pair: (_rank(pair[1]), -pair[1].updated_at))[:limit]
+
+
+def _rank(task: Task) -> int:
+    return URGENCY.index(task.state) if task.state in URGENCY else len(URGENCY)
 
 
 def find_task(task_id: str) -> tuple[str, Task]:
@@ -40,16 +47,17 @@ def find_task(task_id: str) -> tuple[str, Task]:
 
 
 async def last_known(task_id: str) -> Task | None:
-    """A task whose agent has gone, once it has ended in its file or a moment has passed; None: unknown."""
-    known = None
+    """A task whose agent has gone, once it has ended in its file; None: unknown. After a moment nobody is left
+    to end it there, and it has failed."""
     for _ in range(40):
         try:
             known = find_task(task_id)[1]
         except SynapseError:
-            break
+            return None
         if known.ended:
-            break
+            return known
         await asyncio.sleep(0.05)
+    known.state, known.error = FAILED, GONE
     return known
 
 

@@ -21,6 +21,7 @@ from synapse.event_emitter import END_STATES, SSEEvent, timestamp
 from synapse.task import (
     CANCELED,
     FAILED,
+    GONE,
     INPUT_REQUIRED,
     WORKING,
     Json,
@@ -31,7 +32,6 @@ from synapse.task import (
 
 logger = logging.getLogger(__name__)
 
-GONE: Json = {"code": "AGENT_GONE", "message": "the agent ended before the task did"}
 _ENDED = ",".join(f"'{state}'" for state in sorted(END_STATES))
 
 PRUNE_EVERY = 100  # tasks

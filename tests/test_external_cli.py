@@ -53,6 +53,13 @@ def test_add_list_send_remove(home: Home, tmp_path: Path) -> None:
         home.run("external", "send", "w", "--", "--help me")
         assert fake.calls("/rpc")[-1].body["params"]["message"]["parts"] == [{"text": "--help me"}]
         assert home.run("external", "task", "w", "t1").stdout == "sun^[[2J\n"
+        assert home.run("external", "send", "w", "--task", "t1", "yes").stdout == "sun^[[2J\n"
+        assert fake.calls("/rpc")[-1].body["params"]["message"]["taskId"] == "t1"
+
+        sent = home.run("send", "w", "--no-wait", "rain?")
+        assert "`synapse external task w " in sent.stdout, "`synapse task` knows nothing of it"
+        asks = home.run("send", "w", "--return", "please ask", check=False)
+        assert asks.returncode == 5 and "`synapse external send w --task t1" in asks.stderr
 
         assert home.run("external", "remove", "W").stdout == "forgot W\n"
         assert os.listdir(home.path / "a2a" / "external") == []
@@ -68,10 +75,16 @@ def test_what_goes_wrong_is_one_sentence_and_a_status(home: Home, tmp_path: Path
         for words, status, sentence in [
             (("send", "nobody", "hi"), 3, "no agent elsewhere is known as 'nobody'"),
             (("remove", "nobody"), 3, "'nobody'"),
-            (("send", "w", " "), 2, "the message is empty"),
+            (("send", "w", " "), 2, "there is no message"),
+            (("send", "w", "the", "--colour"), 2, "`--` goes before a message"),
+            (("list", "--colour"), 2, "unrecognized"),
             (("send", "w", "--timeout", "0", "hi"), 2, "--timeout"),
             (("send", "w", "please fail"), 1, "w: the agent failed"),
-            (("send", "w", "please ask"), 5, "w asks: something (task t1)"),
+            (
+                ("send", "w", "please ask"),
+                5,
+                "asks: something\nanswer it with `synapse external send w --task t1",
+            ),
             (("add", "http://127.0.0.1:9"), 1, "cannot be reached"),
             (("add", fake.url, "--alias", "all"), 2, "cannot be an alias"),
             (("add", fake.url, "--token-file", str(open_token)), 2, "nobody else can read"),

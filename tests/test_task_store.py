@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from synapse import database
-from synapse.task import StoreFailed, Task, TaskNotFound, text_message
-from synapse.task_store import GONE, TaskStore
+from synapse.task import GONE, StoreFailed, Task, TaskNotFound, text_message
+from synapse.task_store import TaskStore
 
 
 @pytest.fixture(autouse=True)

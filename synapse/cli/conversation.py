@@ -75,6 +75,7 @@ class Conversation:
         self.reply: Reply = PlainReply()
         self._task: A2ATask | None = None
         self._entry: Entry | None = None
+        self._alias = ""  # of an agent elsewhere
         self._said = ""  # so far
 
     # --- one agent ----------------------------------------------------------------------------------------
@@ -154,7 +155,16 @@ class Conversation:
                 print(f"synapse: {error}", file=sys.stderr)
 
     async def _send_elsewhere(self, alias: str, message: str, wait: bool) -> int:
-        task = await self._client.send_message(alias, message, wait, self._timeout)
+        self._alias = alias
+        ticking = asyncio.ensure_future(self._tick(alias)) if self._talks and wait else None
+        try:
+            task = await self._client.send_message(
+                alias, message, wait, self._timeout, on_event=self._on_event if wait else None
+            )
+        finally:
+            if ticking is not None:
+                ticking.cancel()
+                self._clear_line()
         if not wait:
             self._sent(task, alias)
             return 0
@@ -164,7 +174,15 @@ class Conversation:
         if self._json:
             print_json(task.to_dict())
         else:
-            print(f"sent {task.id[:8]} to {name}: `synapse task {task.id[:8]}` shows what becomes of it")
+            print(f"sent {task.id[:8]} to {name}: `{self._shows(task)}` shows what becomes of it")
+
+    def _shows(self, task: A2ATask) -> str:
+        elsewhere = f"synapse external task {self._alias} {task.id}"
+        return elsewhere if self._alias else f"synapse task {task.id[:8]}"
+
+    def _answers(self, task: A2ATask) -> str:
+        elsewhere = f"synapse external send {self._alias} --task {task.id}"
+        return elsewhere if self._alias else f"synapse input {task.id[:8]}"
 
     def _ended(self, task: A2ATask, name: str) -> int:
         if self._json:
@@ -177,7 +195,7 @@ class Conversation:
             offered = printable(", ".join(map(str, prompt.get("options") or ())))
             print(
                 f"{name} asks: {question}{f' [{offered}]' if offered else ''}\n"
-                f'answer it with `synapse input {task.id[:8]} "…"`',
+                f'answer it with `{self._answers(task)} "…"`',
                 file=sys.stderr,
             )
             return ASKS

@@ -9,6 +9,7 @@ import sys
 
 from synapse.a2a_client import A2AClient, A2ATask, ExternalAgent
 from synapse.cells import aligned, printable
+from synapse.cli.send import refuse_options
 from synapse.errors import NoSuchAgent, SynapseError, UsageError
 
 _COLUMNS = ("ALIAS", "NAME", "PROTOCOL", "LAST SEEN", "URL")
@@ -16,7 +17,12 @@ ASKS = 5  # exit status
 
 
 def main(argv: list[str]) -> int:
-    options = _parser().parse_args(argv)
+    parser = _parser()
+    options, unknown = parser.parse_known_args(argv)
+    if options.run is _send:
+        refuse_options(unknown)
+    elif unknown:
+        parser.error(f"unrecognized arguments: {' '.join(unknown)}")
     return int(options.run(A2AClient(), options))
 
 
@@ -52,9 +58,13 @@ def _parser() -> argparse.ArgumentParser:
         "send",
         help="send a message and print the reply",
         description="Send a message and print the reply. Exit status: 1 failed, 4 takes longer, 5 asks.",
+        allow_abbrev=False,
     )
     send.add_argument("alias")
-    send.add_argument("message", nargs="+", help="words, or - to read them from standard input")
+    send.add_argument(
+        "message", nargs="+", help="words, after -- if one begins with -; - reads them from standard input"
+    )
+    send.add_argument("--task", default="", metavar="ID", help="answer what this task asks")
     send.add_argument("--no-wait", action="store_true", help="do not wait for the reply")
     send.add_argument(
         "--timeout", type=float, metavar="S", help="seconds to wait (default: response_timeout)"
@@ -133,14 +143,14 @@ def _send(client: A2AClient, options: argparse.Namespace) -> int:
     if text == "-":
         text = sys.stdin.buffer.read().decode("utf-8", "replace")
     if not text.strip():
-        raise UsageError("the message is empty: say something.")
+        raise UsageError("there is no message: give it as words, or - to read it from a pipe.")
     timeout = options.timeout or load_settings().response_timeout
 
     def on_event(kind: str, data: dict[str, object]) -> None:
         if kind == "card_changed":
             print(f"synapse: {options.alias}: {printable(str(data['note']))}.", file=sys.stderr)
 
-    task = client.send_message(options.alias, text, not options.no_wait, timeout, on_event)
+    task = client.send_message(options.alias, text, not options.no_wait, timeout, on_event, options.task)
     return _show(task, options)
 
 
@@ -159,7 +169,11 @@ def _show(task: A2ATask, options: argparse.Namespace) -> int:
         raise SynapseError(f"{options.alias}: {printable(str(why)).rstrip('.')}.")
     if task.asks:
         asked = printable(str((task.prompt or {}).get("prompt") or "something"))
-        print(f"synapse: {options.alias} asks: {asked} (task {task.id})", file=sys.stderr)
+        print(
+            f"{options.alias} asks: {asked}\nanswer it with "
+            f'`synapse external send {options.alias} --task {task.id} "…"`',
+            file=sys.stderr,
+        )
         return ASKS
     if not task.ended:
         follow = f"`synapse external task {options.alias} {task.id}` shows what becomes of it"

@@ -55,7 +55,10 @@ def run(conversation: Conversation, target: str, message: str, wait: bool) -> in
 
 def _parse(argv: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
-        prog="synapse send", description=HELP, formatter_class=argparse.RawDescriptionHelpFormatter
+        prog="synapse send",
+        description=HELP,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
     )
     parser.add_argument("target", help="a name, type, type-port, beginning of an id, `all`, `all-here`")
     parser.add_argument("message", nargs="*", help="the message; - reads it from standard input")
@@ -73,7 +76,15 @@ def _parse(argv: list[str]) -> argparse.Namespace:
         "--timeout", type=_seconds, metavar="S", help="seconds to wait; then nothing is cancelled"
     )
     parser.add_argument("--json", action="store_true", help="the task as one JSON document")
-    return parser.parse_intermixed_args(argv)
+    options, unknown = parser.parse_known_intermixed_args(argv)
+    refuse_options(unknown)
+    return options
+
+
+def refuse_options(words: list[str]) -> None:
+    """What looks like an option and is none: a part of the message, most likely."""
+    if words:
+        raise UsageError(f"there is no option {words[0]}: `--` goes before a message that has such words.")
 
 
 def _message(options: argparse.Namespace) -> str:

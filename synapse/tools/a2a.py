@@ -28,15 +28,20 @@ def _parse(argv: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="a2a", description="Agents of this machine, in JSON.")
     commands = parser.add_subparsers(dest="command", required=True)
     commands.add_parser("list", help="the registry entries of the running agents")
-    send = commands.add_parser("send", help="send a message; prints the task")
+    send = commands.add_parser("send", help="send a message; prints the task", allow_abbrev=False)
     send.add_argument("--target", required=True, help="the agent's name or type")
     send.add_argument("--priority", default="1", metavar="N", help="1 to 5; 5 interrupts (default: 1)")
     send.add_argument(
         "--return", "--response", dest="wait", action="store_true", help="wait until the task has ended"
     )
     send.add_argument("--timeout", metavar="S", help="seconds to wait")
-    send.add_argument("message", nargs="+", help="the message; - reads it from standard input")
-    return parser.parse_args(argv)
+    send.add_argument(
+        "message", nargs="+", help="words, after -- if one begins with -; - reads them from standard input"
+    )
+    options, unknown = parser.parse_known_args(argv)
+    if unknown:
+        parser.error(f"there is no option {unknown[0]}: `--` goes before a message that has such words")
+    return options
 
 
 if __name__ == "__main__":
