@@ -10,7 +10,7 @@ from typing import NamedTuple, Protocol
 
 from synapse.inbox import Action, Close, Copy, Inbox
 from synapse.relay import wire
-from synapse.terminal.overlay import Box, paint, repaint, room
+from synapse.terminal.overlay import Box, blank_rows, paint, repaint, room, shift
 from synapse.terminal.screen import Screen
 
 QUIET = 0.006  # seconds without output before anything is drawn
@@ -21,7 +21,8 @@ CALM = 0.4  # seconds after a resize before anything is drawn: while a window is
 AGAIN = 0.1  # seconds until a refused one is tried again
 SHOWN, STALE, BUSY = "shown", "stale", "busy"  # what the relay says became of a drawing
 VISIBLE = 1.0  # seconds in which the panel must be seen, or the keys go back to the agent
-EARLY = 256 * 1024  # bytes that the agent may have written when the terminal says where it began
+ASKS = 3  # times that a terminal is asked where its cursor is
+ASK_AGAIN = 0.5  # seconds
 _CLEARS = (b"\x1b[2J", b"\x1bc")
 
 
@@ -41,7 +42,8 @@ class Display:
 
     A `young` model began in the middle of the output: nothing is drawn before all that is visible was written
     under its eyes, for what it has not seen it could not put back. Nor is the main screen drawn on before
-    it is `placed`: it is known in which row the agent began. What a shell has left above is never covered.
+    it is `placed`: an agent that began below a shell's prompt is not in the rows where the model has it. The
+    terminal is asked when there is something to draw, and what a shell has left above is never covered.
     """
 
     def __init__(
@@ -65,7 +67,9 @@ class Display:
         self._clock = clock
         self._known = {False: not young and placed, True: not young}  # by whether it is the alternate screen
         self._alternate = screen.alternate_screen
-        self._early: bytearray | None = bytearray() if not (young or placed) else None
+        self._young = young
+        self._asks_left = 0 if young else ASKS
+        self._asked_place_at = -1e9
         self._above = 0  # rows of the main screen that are the shell's
         self._began = (0, 0)  # how many they were, and how many rows had scrolled then
         self._present = True
@@ -111,32 +115,36 @@ class Display:
     def output(self, data: bytes) -> None:
         """The agent has written; the relay has taken away what was drawn."""
         self._leave()
-        if self._early is not None:
-            self._early += data
-            if len(self._early) > EARLY:
-                self._early = None
         self._learn(data)
         if self._chord or self._stained:
             self._draw_in(QUIET)
 
-    def place(self, row: int, column: int) -> None:
-        """Where the cursor was before the first output; what has come since is put there."""
-        early, self._early = self._early, None
-        if early is None or row >= self._screen.size[1]:
-            return
-        if row or column:
-            self._screen.feed(b"\x1bc" * bool(early) + b"\x1b[%d;%dH" % (row + 1, column + 1))
-            self._above = row + bool(column)
+    def place(self, row: int, column: int, at: int) -> None:
+        """Where the cursor is in the terminal, which has had `at` bytes of the agent's output."""
+        if self._screen.alternate_screen or at != self._written():
+            self._asks_left = max(self._asks_left, 1)  # more has come since
+            self._draw_in(AGAIN)
+        elif column == self._screen.cursor[0] and shift(self._screen, row - self._screen.cursor[1]):
+            self._above = blank_rows(self._screen)
             self._began = (self._above, self._screen.has_scrolled())
-            self._screen.feed(bytes(early))
-        self._known[False] = True
-        self._learn(bytes(early))
-        self.changed()
+            self._known[False] = True
+            self.changed()
+
+    def _ask_place(self) -> None:
+        """Of the terminal; a few times, if it does not answer."""
+        if not self._asks_left or self._screen.alternate_screen:
+            return
+        now = self._clock()
+        if now - self._asked_place_at >= ASK_AGAIN:
+            self._asks_left -= 1
+            self._asked_place_at = now
+            self._send(wire.pack(wire.WHERE))
+        self._draw_at(self._asked_place_at + ASK_AGAIN)
 
     def resized(self) -> None:
         self._leave()
-        if self._above or self._early is not None:  # where the shell's rows go, every terminal decides itself
-            self._known[False], self._early = False, None
+        if not self._young:  # where the rows above go, every terminal decides itself
+            self._known[False], self._asks_left, self._asked_place_at = False, ASKS, -1e9
         now = self._clock()
         self._calm_at = now + CALM
         # What took it away may have come to a terminal that had another size already.
@@ -150,6 +158,7 @@ class Display:
         """Another terminal, as the agent left it, or none."""
         self._present, self._on_screen, self._stained, self._spilt = present, None, False, False
         self._left_at = -1e9
+        self._known[False], self._above = not self._young, 0  # it is given all of the screen
         self._inbox.focus(False)
         self._tell_state()
         self.changed()
@@ -180,7 +189,8 @@ class Display:
         self.changed()
 
     def _can_draw(self) -> bool:
-        return self._known[self._screen.alternate_screen] and room(self._free()[0]) is not None
+        known = self._known[self._screen.alternate_screen] or self._asks_left
+        return bool(known) and room(self._free()[0]) is not None
 
     def _free(self) -> tuple[tuple[int, int], int]:
         """The part of the screen that may be covered: its size, and the rows above it."""
@@ -281,6 +291,7 @@ class Display:
 
     def _paint(self, boxes: list[Box]) -> None:
         if not self._known[self._screen.alternate_screen]:
+            self._ask_place()
             return
         painting = paint(self._screen, boxes)
         if painting is None:
@@ -292,8 +303,12 @@ class Display:
 
     def _mend(self) -> None:
         """The whole screen anew, then what is to be over it."""
-        if not self._known[self._screen.alternate_screen]:
+        if not self._known[self._screen.alternate_screen] and self._asks_left:
+            self._ask_place()
+            return
+        if not self._known[self._screen.alternate_screen] or self._free()[1]:  # what is above is not known
             self._stained = self._spilt = False
+            self._draw_in(0.0)
             return
         data = repaint(self._screen)
         if data is None:

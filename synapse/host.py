@@ -304,10 +304,8 @@ class Host:
             *(self._inbox, self._controller.screen, lambda: controller.written, self._send),
             *(self._loop.call_later, self._on_action),
             young=not hello["whole"],
-            placed=False,
+            placed=bool(hello["placed"]),
         )
-        if began_at := hello.get("began_at"):
-            self._display.place(*began_at)
         self._controller.add_output_callback(self._display.output)
         self._controller.console_changed(console is not None)
         self._controller.add_status_callback(self._publish_status)

@@ -314,7 +314,7 @@ def _make_relay(
             "draft": relay.keyboard.draft,
             "written": unseen,
             "whole": relay.front.one_size and not unseen,
-            "began_at": relay.front.began_at,
+            "placed": not relay.front.started_here,
             "injected": relay.injector.known(),
         }
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import heapq
+import itertools
 import json
 import random
 from collections import deque
@@ -50,6 +51,8 @@ class World:
         self.inbox = Inbox(lambda: self.now)
         self.size = size
         self.drawings = 0
+        self._numbers = itertools.count()
+        self.answers = True  # where its cursor is
         self.display = Display(
             *(self.inbox, self.model, lambda: self.written_host, self.to_relay.append, self._later),
             *(self.actions.append, lambda: self.now, young),
@@ -57,7 +60,7 @@ class World:
 
     def _later(self, seconds: float, call: Callable[[], None]) -> Handle:
         handle = Handle()
-        heapq.heappush(self.timers, (self.now + seconds, len(self.timers) + id(handle), handle, call))
+        heapq.heappush(self.timers, (self.now + seconds, next(self._numbers), handle, call))
         return handle
 
     def output(self, data: bytes) -> None:
@@ -92,6 +95,10 @@ class World:
                 data = self.veil.show(payload, self.written_relay, self.size, None)
                 self.drawings += bool(data)
                 self.terminal.feed(data)
+            elif kind == wire.WHERE:
+                x, y = self.terminal.cursor
+                if self.answers:
+                    self.to_host.append(wire.pack_json(wire.PLACE, [y, x, self.written_relay]))
             else:
                 self.agent += self.veil.set_state(payload)
 

@@ -57,21 +57,21 @@ class Shell(World):
         self.terminal.feed(
             b"$ ls of what is here, all the way to the end of the row, and a little more\r\n" * rows
         )
-        self.row = self.terminal.cursor[1]
 
 
-@pytest.mark.parametrize("late", [False, True])
+@pytest.mark.parametrize("resized", [False, True])
 @pytest.mark.parametrize("rows", [0, 1, 12, 20, 60])
-def test_the_rows_of_the_shell_are_left_alone(rows: int, late: bool) -> None:
+def test_the_rows_of_the_shell_are_left_alone(rows: int, resized: bool) -> None:
     world = Shell(rows)
-    if not late:
-        world.display.place(world.row, 0)
     world.output(AGENT)
     world.settle()
-    if late:
+    if resized:
         sent(world, "0")
-        assert not world.drawings
-        world.display.place(world.row, 0)
+        world.resize(80, 28)
+        world.pass_time(3.0)
+        world.output(b"x\b")
+        world.settle()
+        world.lift()
     before = state(world.terminal)
     for number in range(3):
         sent(world, str(number))
@@ -91,7 +91,6 @@ def test_the_rows_of_the_shell_are_left_alone(rows: int, late: bool) -> None:
 
 def test_when_the_shell_has_scrolled_away_all_of_the_screen_is_there() -> None:
     world = Shell(60)
-    world.display.place(world.row, 0)
     world.output(AGENT + b"\r\n" + b"line\r\n" * 40)
     sent(world)
     assert "→ codex: sending" in world.shown().splitlines()[1]
@@ -99,7 +98,6 @@ def test_when_the_shell_has_scrolled_away_all_of_the_screen_is_there() -> None:
 
 def test_a_shell_that_was_cleared_is_no_shell() -> None:
     world = Shell(12)
-    world.display.place(world.row, 0)
     world.output(b"\x1b[2J\x1b[H" + b"line\r\n" * 10)
     sent(world)
     assert "→ codex: sending" in world.shown().splitlines()[1]
@@ -107,8 +105,10 @@ def test_a_shell_that_was_cleared_is_no_shell() -> None:
 
 def test_a_terminal_that_does_not_say_is_not_drawn_on_before_it_is_clear() -> None:
     world = Shell(12)
+    world.answers = False
     world.output(AGENT)
     sent(world)
+    world.pass_time(5.0)
     assert not world.drawings
     world.output(b"\x1b[H\x1b[2J" + b"line\r\n" * 10)
     world.pass_time(0.3)

@@ -71,15 +71,13 @@ class Front:
         self.stop_wanted = False  # likewise
         self.one_size = True  # it never was another
         self._place = Place(self._tell_place)
-        # Where the agent's first byte went. A background agent's went to no human's terminal.
-        self.began_at: list[int] | None = None if self.started_here else [0, 0]
+        self._asked_at = 0  # bytes of output that the terminal had had when it was asked
 
     def open(self) -> None:
         self._listener.setblocking(False)
         self._reactor.watch(self._listener.fileno(), READ, self._on_connection)
         if self.console is not None:
             self.console.enter_raw()
-            self.console.write(self._place.ask())
         self.balance()
 
     @property
@@ -168,9 +166,14 @@ class Front:
                 self._keyboard.take(data)
         self._rebalance()
 
+    def ask_place(self, written: int) -> None:
+        """The host wants to draw, and does not know where."""
+        if self.console is not None and not self._suspended and not self.has_backlog():
+            self._asked_at = written
+            self.console.write(self._place.ask())
+
     def _tell_place(self, row: int, column: int) -> None:
-        self.began_at = [row, column]
-        self._link.send(wire.pack_json(wire.PLACE, self.began_at))
+        self._link.send(wire.pack_json(wire.PLACE, [row, column, self._asked_at]))
 
     def _await_place(self) -> None:
         """Or the shell would be typed the answer."""

@@ -278,6 +278,8 @@ class Relay:
             self.keyboard.command_taken(payload)
         elif kind == wire.OVERLAY:
             self.front.overlay(payload, self._link.written)
+        elif kind == wire.WHERE:
+            self.front.ask_place(self._link.written)
         elif kind == wire.OVERLAY_STATE:
             if rest := self.front.veil.set_state(payload):
                 self.keyboard.take(rest)

@@ -24,7 +24,7 @@ KEYS = 8  # a human has typed: what it amounts to, how often a human has, and th
 INJECTED = 9  # JSON: the id of an injection and what became of it
 COMMAND = 10  # JSON: a line for another agent: id, name, message, wait, priority, timeout, line (outbox.py)
 REFUSED = 11  # JSON: a line that was meant for another agent and cannot be sent: name, reason, line
-PLACE = 12  # JSON: row and column of the human's cursor before the agent's first byte
+PLACE = 12  # JSON: row and column of the human's cursor, and the bytes of output that it had had
 OVERLAID = 15  # JSON: the id of a drawing and what became of it
 OVERLAY_KEYS = 16  # a human's keys, while the overlay has the focus
 OVERLAY_FOCUS = 17  # JSON: whether the overlay has it now
@@ -40,6 +40,7 @@ NAMES = 26  # JSON: "names" that can be written to, and what the settings say of
 COMMAND_TAKEN = 27  # JSON: the "id" of a command that is stored; "kept": why it is not, the line stays; or
 # "refused": the line goes to the agent
 OVERLAY = 35  # a drawing over the human's terminal (veil.py)
+WHERE = 37  # where is the cursor in the human's terminal?
 OVERLAY_STATE = 36  # JSON: "chord": there is something to open; "focus": it may keep the focus, or
 # "used" so many bytes of the keys that it was given
 

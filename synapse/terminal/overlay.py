@@ -15,6 +15,8 @@ from typing import NamedTuple
 from synapse import cells as measure
 from synapse.terminal.screen import Cell, Cursor, Row, Screen
 
+_REGION = re.compile(rb"\x1b\[\d+;\d+r")
+
 LEFT, RIGHT = 2, 1  # columns that stay free
 SMALLEST = (20, 4)  # columns and rows of a terminal that has room for anything of ours
 _WIDE = (("\u2e80", "\ua4cf"), ("\uac00", "\ud7a3"), ("\uff01", "\uff60"))  # no terminal doubts their width
@@ -245,3 +247,26 @@ def _is_sure(text: str) -> bool:
     if len(text) != 1:
         return not text
     return text < "\u0300" or "\u2500" <= text < "\u2600" or any(a <= text <= b for a, b in _WIDE)
+
+
+def blank_rows(screen: Screen) -> int:
+    """How many rows at the top have nothing in them."""
+    rows = screen.text().split("\n")
+    return next((number for number, row in enumerate(rows) if row.strip()), 0)
+
+
+def shift(screen: Screen, rows: int) -> bool:
+    """Move all of a model's screen so many rows down, or up; False if something would be lost by it."""
+    if not rows:
+        return True
+    if screen.mode(6) or _REGION.search(screen.snapshot()[-200:]):
+        return False  # only a part of it would move
+    x, y = screen.cursor
+    lines = screen.text().split("\n")
+    lines += [""] * (screen.size[1] - len(lines))
+    if not 0 <= y + rows < screen.size[1] or any(
+        line.strip() for line in (lines[-rows:] if rows > 0 else lines[:-rows])
+    ):
+        return False
+    screen.feed(b"\x1b[H\x1b[%d%b\x1b[%d;%dH" % (abs(rows), b"L" if rows > 0 else b"M", y + rows + 1, x + 1))
+    return True
