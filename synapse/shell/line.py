@@ -30,7 +30,7 @@ class Lines:
         found = self._parser.parse(line, wait=self._waits if at_end is None else at_end)
         if found is None:
             name = line.split(maxsplit=1)[0].lstrip("@")
-            return Refusal(name=name, line=line, reason=f"there is no message for {name}")
+            return Refusal(name=name, line=line, enter=b"\r", reason=f"there is no message for {name}")
         return found
 
 
