@@ -47,8 +47,8 @@ def find_task(task_id: str) -> tuple[str, Task]:
 
 
 async def last_known(task_id: str) -> Task | None:
-    """A task whose agent has gone, once it has ended in its file; None: unknown. After a moment nobody is left
-    to end it there, and it has failed."""
+    """A task whose agent has gone, once it has ended in its file; None: unknown. After a moment nobody is
+    left to end it there, and it has failed."""
     for _ in range(40):
         try:
             known = find_task(task_id)[1]

@@ -17,6 +17,7 @@ from hypothesis.stateful import Bundle, RuleBasedStateMachine, invariant, multip
 
 from synapse.event_emitter import END_STATES, SSEEvent
 from synapse.task import (
+    GONE,
     BadMessage,
     NotAllowed,
     NotCancelable,
@@ -27,7 +28,7 @@ from synapse.task import (
     WrongState,
     text_message,
 )
-from synapse.task_store import GONE, TaskStore
+from synapse.task_store import TaskStore
 from synapse.tasks import Limits, TaskEngine, derived_artifact
 from tests.dialect_courier import KILOBYTE, ScriptedCourier
 

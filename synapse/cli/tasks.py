@@ -17,7 +17,8 @@ HEADER = ("TASK", "AGENT", "STATE", "AGE", "FROM", "MESSAGE")
 
 def main(argv: list[str]) -> int:
     parser = argparse.ArgumentParser(
-        prog="synapse tasks", description="List the tasks of one agent or of all: those that ask, work or wait, then the latest."
+        prog="synapse tasks",
+        description="List the tasks of one agent or of all: those that ask, work or wait, then the latest.",
     )
     parser.add_argument("target", nargs="?", help="only the tasks of this running agent")
     parser.add_argument("--json", action="store_true", help="one JSON array of tasks")
