@@ -165,6 +165,14 @@ def test_a_question_is_asked_in_the_terminal(agent: Home) -> None:
         assert terminal.wait_exit() == 0
 
 
+def test_progress_on_a_narrow_terminal_leaves_nothing_behind(agent: Home) -> None:
+    with agent.terminal("send", "a", "--return", "silent 2 done", cols=12) as terminal:
+        terminal.wait_for("→ a:")
+        terminal.wait_for("done")
+        assert terminal.wait_exit() == 0
+        assert terminal.screen.text().strip() == "done"
+
+
 def test_ctrl_c_ends_the_wait_and_asks_about_the_task(agent: Home) -> None:
     with agent.terminal("send", "a", "--return", "silent 60 x") as terminal:
         terminal.wait_for("→ a:")

@@ -11,7 +11,7 @@ from typing import Protocol
 
 from synapse.a2a_client import AsyncA2AClient, Origin
 from synapse.a2a_task import A2ATask, Json, StillWorking
-from synapse.cells import printable
+from synapse.cells import crop, printable
 from synapse.errors import NoSuchAgent, SynapseError, TargetError
 from synapse.registry import AgentRegistry, Entry, current_dir
 from synapse.starter import find_or_start
@@ -271,7 +271,7 @@ class Conversation:
         while True:
             if not self.reply.begun and not self._asking:
                 note = f"→ {name}: {printable(self._status)} {time.monotonic() - began:.0f} s"
-                sys.stderr.write(f"\r\x1b[K{note[:76]}")
+                sys.stderr.write(f"\r\x1b[K{crop(note, _columns() - 1)}")
                 sys.stderr.flush()
             await asyncio.sleep(SHOWN_EVERY)
 
@@ -312,6 +312,14 @@ async def _last_known(task: A2ATask) -> A2ATask:
 
 def _why(task: A2ATask) -> str:
     return str((task.error or {}).get("message") or task.note or "it gave no reason")
+
+
+def _columns() -> int:
+    """Of the terminal: a line that wraps could not be taken back."""
+    try:
+        return os.get_terminal_size(2).columns or 80
+    except OSError:
+        return 80
 
 
 def _tell(progress: str) -> None:
