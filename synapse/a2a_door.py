@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
-import importlib
 from collections.abc import Callable
 
 from starlette.routing import BaseRoute, Match, Router
 from starlette.types import Receive, Scope, Send
 
 from synapse.about import CARD, REST
+from synapse.loading import load
 
 ROUTES = "synapse.a2a_routes"
 
@@ -28,7 +27,7 @@ class StandardDoor(BaseRoute):
 
     async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
         if self._router is None:
-            await asyncio.to_thread(importlib.import_module, ROUTES)  # the agent is looked after meanwhile
+            await load(ROUTES)
             if self._router is None:
                 self._router = Router(self._make(), redirect_slashes=False)
         await self._router(scope, receive, send)

@@ -69,7 +69,7 @@ def ask(
     headers: dict[str, str] | None = None,
     host: str = "127.0.0.1",
 ) -> Answer:
-    connection = http.client.HTTPConnection(host, port, timeout=10)
+    connection = http.client.HTTPConnection(host, port, timeout=30)
     try:
         chunked = body is not None and not isinstance(body, bytes)
         connection.request(method, path, body, headers or {}, encode_chunked=chunked)

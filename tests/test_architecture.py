@@ -122,7 +122,7 @@ ROOMS: dict[str, set[str]] = {
         *("a2a_card", "a2a_compat", "a2a_streams", "a2a_v03", "about", "digest", "event_stream", "push"),
         "tasks",
     },
-    "a2a_door": {"about"},
+    "a2a_door": {"about", "loading"},
     "outbound": {"a2a_convert", "callbacks", "event_emitter", "push", "task", "tasks", "urls"},
     "grpc_door": {"a2a_card", "a2a_compat", "about", "push", "tasks"},
     "recording": {"controller", "turns"},

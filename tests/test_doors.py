@@ -487,7 +487,7 @@ class TestAgents:
         return ask(int(str(entry["port"])), path, **more)
 
     def test_every_door_of_an_agent(self, home: Home) -> None:
-        home.run("start", "dummy", "--name", "a", SYNAPSE_LIMITS__BODY="2000", SYNAPSE_LIMITS__RATE="50")
+        home.run("start", "dummy", "--name", "a", SYNAPSE_LIMITS__BODY="2000", SYNAPSE_LIMITS__RATE="8")
         entry = home.agents()["a"]
         assert self.ask(entry)[0] == 200
         assert self.ask(entry, headers={"Host": "evil.example"})[0] == 403
@@ -496,7 +496,7 @@ class TestAgents:
         if os.getuid() == 0:
             assert as_nobody(lambda: self.ask(entry))[0] == 403
         answers = [self.ask(entry)[0] for _ in range(150)]
-        assert answers[0] == 200 and 429 in answers
+        assert 200 in answers and 429 in answers
         assert "READY" in home.run("status", "a").stdout or "PROCESSING" in home.run("status", "a").stdout
 
     @pytest.mark.parametrize("way", ["file", "variable", "option"])
