@@ -304,7 +304,7 @@ class Host:
             *(self._inbox, self._controller.screen, lambda: controller.written, self._send),
             *(self._loop.call_later, self._on_action),
             young=not hello["whole"],
-            placed=bool(hello["placed"]),
+            placed=bool(hello.get("placed", True)),
         )
         self._controller.add_output_callback(self._display.output)
         self._controller.console_changed(console is not None)

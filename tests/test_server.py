@@ -115,6 +115,7 @@ def test_in_the_foreground_the_terminal_answers_and_not_we(home: Home) -> None:
     )
     home.profile("query", f"command: [python3, {program}]")
     with home.terminal("query") as terminal:
+        terminal.screen.on_reply(None)  # this one is answered by hand
         wait(lambda: "is here" in home.log("query"), "host")
         wait(lambda: home.run("status", "query", check=False).returncode == 0, "host answers")
         terminal.type("\x1b[?1c")  # the one answer, from the human's terminal
