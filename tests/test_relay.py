@@ -357,7 +357,7 @@ class TestFaults:
             except ProcessLookupError:
                 pass
         home.wait_no_process()
-        assert home.agents() == {}
+        wait(lambda: home.agents() == {}, "the kernel to let go of the lock")
         assert list((home.path / "a2a" / "registry").glob("*.json")) == []
 
     def test_relay_and_host_killed_at_once_leave_no_job_of_the_agent(self, home: Home) -> None:
