@@ -99,6 +99,7 @@ class Pane:
     def open(self) -> None:
         self.type(CHORD)
         self.terminal.wait_for("╭─")
+        self.terminal.wait_for("╰─")  # the whole of it: a frame may come in several reads
 
     def close(self) -> None:
         self.type("q")

@@ -85,12 +85,12 @@ def test_one_session_for_all_commands(home: Home, program: str) -> None:
 def test_job_control(home: Home, program: str) -> None:
     with shell(home, program) as terminal:
         terminal.type("sleep 100\r")
-        wait(lambda: _running(home, "sleep"), "sleep")
+        wait(lambda: _running(home, "sleep", in_front=True), "sleep")
         terminal.type("\x1a")
         at_prompt(terminal)
         enter(terminal, "jobs", "topped" if not program.endswith("zsh") else "suspended")
         terminal.type("fg\r")
-        wait(lambda: _running(home, "sleep", "S"), "sleep again")
+        wait(lambda: _running(home, "sleep", "S", in_front=True), "sleep again")
         terminal.type("\x03")
         at_prompt(terminal)
         assert not _running(home, "sleep")
@@ -104,13 +104,15 @@ def test_job_control(home: Home, program: str) -> None:
         assert terminal.wait_exit() == 4
 
 
-def _running(home: Home, name: str, state: str = "ST") -> bool:
+def _running(home: Home, name: str, state: str = "ST", in_front: bool = False) -> bool:
+    """`in_front`: its shell has given it the terminal, and it gets what is typed."""
     for pid in home.processes():
         try:
             said = Path(f"/proc/{pid}/stat").read_text()
         except OSError:
             continue
-        if f"({name})" in said and said.rpartition(")")[2].split()[0] in state:
+        fields = said.rpartition(")")[2].split()
+        if f"({name})" in said and fields[0] in state and (not in_front or fields[2] == fields[5]):
             return True
     return False
 
