@@ -25,6 +25,8 @@ from synapse.turns import Turn, TurnTracker
 SETTLE = 0.15  # seconds without output before the screen is read
 LOOK_AT_LEAST = 0.5  # seconds between two looks while output never pauses
 POLL_AT_LEAST = 1.0  # seconds between two looks at the transcript during a turn
+POLL_ENTERED = 0.25  # the same after Enter, until a turn has begun: the screen may be silent by then
+ENTERED = 3.0  # seconds for which that goes on
 ECHO = 0.5  # seconds after a key in which output is its echo
 TURN_SETTLE_UNFINISHED = 2.0  # the same for one whose channel expects more: the human has refused a tool
 TURN_SETTLE_UNSEEN = 1.0  # the same for one that was never seen to be busy: it may not have begun
@@ -63,6 +65,7 @@ class Observer:
         self._last_look = -1e9
         self._last_poll = -1e9
         self._last_key = -1e9
+        self._last_submit = -1e9
         self._fresh = False  # output that has not been looked at
         self._news = False  # the same, of output that is no echo
         self._submitted = False
@@ -105,6 +108,7 @@ class Observer:
     def submit(self, now: float, prompt: str | None = None, start_line: int | None = None) -> None:
         """Enter was pressed, by a human or, with a prompt that is known, for us."""
         self._submitted = True
+        self._last_submit = now
         self._channel.submitted()
         if self._is_told():
             return
@@ -136,7 +140,7 @@ class Observer:
 
     def check(self, now: float) -> float | None:
         """Look, where it is time to; seconds until the next time, if there is one."""
-        if self._channels and self._polls() and now - self._last_poll >= self._poll_every():
+        if self._channels and self._polls(now) and now - self._last_poll >= self._poll_every(now):
             self._last_poll = now
             self._take(self._channel.poll(), now)
         quiet = now - self._last_output
@@ -251,12 +255,19 @@ class Observer:
         found = self._errors.detect_screen(lines, self._screen.cursor, self._screen.cursor_visible)
         return self._errors.get_primary_error(found)
 
-    def _polls(self) -> bool:
+    def _polls(self, now: float) -> bool:
         busy = self.turns.current is not None or self.verdict.status != READY
-        return busy or self._last_output >= self._last_poll
+        return busy or self._last_output >= self._last_poll or self._is_entered(now)
 
-    def _poll_every(self) -> float:
-        return 0.1 if self._last_output >= self._last_poll else POLL_AT_LEAST
+    def _poll_every(self, now: float) -> float:
+        if self._last_output >= self._last_poll:
+            return 0.1
+        return POLL_ENTERED if self._is_entered(now) else POLL_AT_LEAST
+
+    def _is_entered(self, now: float) -> bool:
+        """Whether a turn may have begun that nobody has told of yet: a transcript lags behind the screen."""
+        waits = self._channels and self._channel.name != "none" and self.turns.current is None
+        return waits and now - self._last_submit < ENTERED
 
     # --- verdict ------------------------------------------------------------------------------------------
 
@@ -287,7 +298,7 @@ class Observer:
             settle = TURN_SETTLE_UNFINISHED if self._channel.unfinished() else settle
         if now - settled_at < settle or self.turns.current is not turn or self._stopped is not None:
             return
-        if not was_busy and self._would_tell(turn):
+        if not was_busy and not turn.accepted and self._would_tell(turn):
             self.turns.forget()  # a command of its own, or a prompt that it queues
         else:
             self.turns.settle(*self._outcome(turn), now)
@@ -320,6 +331,8 @@ class Observer:
             waits.append(TURN_SETTLE)
         if self.turns.current is not None:
             waits.append(TURN_SETTLE if self._ready_since is not None else POLL_AT_LEAST)
+        elif self._is_entered(now):
+            waits.append(POLL_ENTERED)
         elif self._channels and self.verdict.status != READY and self._channel.name != "none":
             waits.append(POLL_AT_LEAST)
         return max(min(waits), 0.01) if waits else None

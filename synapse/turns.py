@@ -187,6 +187,7 @@ def _same(known: str | None, told: str) -> bool:
 
 
 def _note(turn: Turn, fact: Said | ToolUsed | TokensUsed) -> None:
+    turn.busy = True  # even if all of it was over before anybody looked
     if isinstance(fact, Said):
         turn.messages[fact.key or str(len(turn.messages))] = fact.text
     elif isinstance(fact, ToolUsed):

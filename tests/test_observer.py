@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from synapse.agents import open_channel
-from synapse.agents.base import Surroundings
-from synapse.agents.facts import PromptAccepted, TurnEnded
+from synapse.agents.base import Channel, Surroundings
+from synapse.agents.facts import Fact, PromptAccepted, Said, TurnEnded
 from synapse.observer import Observer
 from synapse.profiles import load_profile
 from synapse.registry import INPUT_REQUIRED, PROCESSING, READY
@@ -23,11 +23,11 @@ MENU = "\x1b[2J\x1b[H Do you want to proceed?\r\n ❯ 1. Yes\r\n   2. No\r\n\r\n
 class Agent:
     """A CLI as the observer sees it; time passes only when told to."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, channel: Channel | None = None) -> None:
         self.now = 0.0
         self.screen = make_screen(80, 24)
         self.seen: list[str] = []
-        channel = open_channel(load_profile(name).channel, NOWHERE)
+        channel = channel or open_channel(load_profile(name).channel, NOWHERE)
         self.observer = Observer(
             load_profile(name), self.screen, channel, lambda verdict: self.seen.append(verdict.status)
         )
@@ -135,6 +135,48 @@ def test_an_enter_that_the_title_does_not_answer_is_no_turn() -> None:
     gemini.writes("\r\nQueued (press ↑ to edit):\r\n  hello")
     gemini.after(3)
     assert gemini.observer.turns.current is None and not gemini.observer.turns.finished
+
+
+class Chat(Channel):
+    """A transcript, as long as it has been written."""
+
+    name = "gemini"
+
+    def __init__(self) -> None:
+        super().__init__(NOWHERE)
+        self.facts: list[Fact] = []
+
+    def poll(self) -> list[Fact]:
+        facts, self.facts = self.facts, []
+        return facts
+
+
+def test_a_turn_that_is_over_before_its_chat_is_read() -> None:
+    """Title, screen and chat have all gone on by the time anybody looks; nothing is written after that."""
+    chat = Chat()
+    gemini = Agent("gemini", chat)
+    gemini.writes("\x1b]0;◇  Ready (work)\x07 > hello")
+    assert gemini.after(5) == READY
+    gemini.observer.key(True, gemini.now)
+    gemini.writes("\x1b]0;✦  Working… (work)\x07")
+    gemini.writes("\x1b]0;◇  Ready (work)\x07\r\n✦ hi\r\n\r\n > ")
+    gemini.after(0.2)
+    chat.facts = [PromptAccepted("transcript", "hello"), Said("transcript", "hi", "2")]
+    gemini.after(1)
+    (turn,) = gemini.observer.turns.finished
+    assert (turn.prompt, turn.reply, turn.source, turn.outcome) == ("hello", "hi", "transcript", "completed")
+
+
+def test_an_accepted_prompt_that_nothing_more_is_heard_of_is_over_too() -> None:
+    chat = Chat()
+    gemini = Agent("gemini", chat)
+    gemini.writes("\x1b]0;◇  Ready (work)\x07 > hello")
+    assert gemini.after(5) == READY
+    gemini.observer.key(True, gemini.now)
+    chat.facts = [PromptAccepted("transcript", "hello")]
+    gemini.after(5)
+    (turn,) = gemini.observer.turns.finished
+    assert turn.prompt == "hello" and turn.outcome == "completed"
 
 
 def test_an_interrupted_turn_waits_for_the_screen() -> None:

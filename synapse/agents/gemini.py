@@ -130,7 +130,7 @@ class GeminiChannel(Channel):
         return facts
 
     def unfinished(self) -> bool:
-        return self._tool_due
+        return self._tool_due or self._asked
 
     def missing(self) -> list[str]:
         return [] if self._chats else ["no chat file of this session has been found yet"]
