@@ -92,7 +92,13 @@ def dialect_routes(
     tell where on this machine the agent works."""
     router = APIRouter(route_class=Route)
     # Not included, which would make each of them once more.
-    for part in (_messages(engine, callbacks), _sending(engine), _tasks(engine), external_routes(external)):
+    for part in (
+        _messages(engine, callbacks),
+        _sending(engine),
+        _tasks(engine),
+        _steering(engine),
+        external_routes(external),
+    ):
         router.routes += part.routes
 
     @router.get("/.well-known/agent.json", response_model=OldCard, tags=["Card"])
@@ -239,6 +245,13 @@ def _tasks(engine: TaskEngine) -> APIRouter:
         if task.ended and seen == task.sequence:
             return Response(status_code=204)  # what tells a browser not to come again
         return EventStream(events_of(engine, task.id, seen))
+
+    return router
+
+
+def _steering(engine: TaskEngine) -> APIRouter:
+    """What may be said to a task that is under way."""
+    router = APIRouter(prefix="/tasks", route_class=Route, tags=["Tasks"])
 
     @router.post("/{task_id}/input", response_model=InputProvided, responses=responses(403, 404, 409, 413))
     async def provide_input(

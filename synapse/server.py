@@ -1,21 +1,18 @@
 """The HTTP server of one agent: what everybody may ask, and what only our own commands may."""
 
 import asyncio
-import base64
-import binascii
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
 import uvicorn
-from fastapi import FastAPI, HTTPException
-from fastapi.responses import StreamingResponse
+from fastapi import FastAPI
 from pydantic import BaseModel, Field
 from starlette.routing import BaseRoute
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from synapse import __version__, keys
+from synapse import __version__
 from synapse.a2a_door import StandardDoor
 from synapse.about import About
 from synapse.controller import TerminalController
@@ -23,9 +20,8 @@ from synapse.dialect import dialect_routes
 from synapse.docs_page import docs_routes
 from synapse.external_routes import ExternalAgents
 from synapse.outbound import Outbound
-from synapse.recording import record
-from synapse.registry import READY
 from synapse.tasks import TaskEngine
+from synapse.terminal_routes import terminal_routes
 
 
 class Status(BaseModel):
@@ -35,38 +31,6 @@ class Status(BaseModel):
     name: str
     agent_type: str
     title: str = Field(description="the window title that the agent has set")
-
-
-class Keys(BaseModel):
-    keys: list[str] = Field(description="key names as tmux has them, or text", max_length=10_000)
-
-
-class Raw(BaseModel):
-    data: str = Field(description="base64 of the bytes to type")
-
-
-class Typed(BaseModel):
-    bytes: int
-
-
-class Interrupted(BaseModel):
-    interrupted: bool
-
-
-class ScreenModel(BaseModel):
-    text: str
-    ansi: str
-    cols: int
-    rows: int
-    cursor: tuple[int, int]
-    cursor_visible: bool
-    title: str
-    alternate_screen: bool
-    status: str
-
-
-class Contents(BaseModel):
-    lines: list[str]
 
 
 def public_app(
@@ -118,51 +82,7 @@ def private_app(
     """What the Unix socket serves besides: the terminal itself."""
     app = public_app(controller, engine, about, outbound, external)
 
-    @app.get("/terminal/screen")
-    async def screen() -> ScreenModel:
-        model = controller.screen
-        cols, rows = model.size
-        return ScreenModel(
-            text=model.text(),
-            ansi=model.ansi(),
-            cols=cols,
-            rows=rows,
-            cursor=model.cursor,
-            cursor_visible=model.cursor_visible,
-            title=model.title,
-            alternate_screen=model.alternate_screen,
-            status=controller.status,
-        )
-
-    @app.get("/terminal/contents")
-    async def contents() -> Contents:
-        return Contents(lines=controller.screen.contents().split("\n"))
-
-    @app.post("/terminal/keys")
-    async def type_keys(request: Keys) -> Typed:
-        data = keys.encode(request.keys, application_cursor=controller.screen.mode(1))
-        controller.type_keys(data)
-        return Typed(bytes=len(data))
-
-    @app.post("/terminal/raw")
-    async def type_raw(request: Raw) -> Typed:
-        try:
-            data = base64.b64decode(request.data, validate=True)
-        except binascii.Error as error:
-            raise HTTPException(422, "data is not base64") from error
-        controller.type_keys(data)
-        return Typed(bytes=len(data))
-
-    @app.post("/terminal/interrupt")
-    async def interrupt() -> Interrupted:
-        busy = controller.status != READY
-        if busy:  # an idle agent may take it for an order to quit
-            controller.interrupt()
-        return Interrupted(interrupted=busy)
-
-    @app.get("/terminal/recording")
-    async def recording() -> StreamingResponse:
-        return StreamingResponse(record(controller), media_type="application/x-ndjson")
+    app.router.routes += terminal_routes(controller).routes
 
     @app.get("/why")
     async def why() -> dict[str, Any]:

@@ -134,9 +134,10 @@ ROOMS: dict[str, set[str]] = {
     "control": {"errors", "registry"},
     "controller": {"agents", "observer", "profiles", "relay.typed", "relay.wire", "status", "terminal"},
     "server": {
-        *("a2a_door", "a2a_routes", "about", "controller", "dialect", "docs_page", "external_routes", "keys"),
-        *("outbound", "recording", "registry", "tasks"),
+        *("a2a_door", "a2a_routes", "about", "controller", "dialect", "docs_page", "external_routes"),
+        *("outbound", "tasks", "terminal_routes"),
     },
+    "terminal_routes": {"controller", "keys", "recording", "registry"},
     "doorkeeper": {
         *(
             "a2a_client",

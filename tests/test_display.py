@@ -210,12 +210,18 @@ def test_nothing_is_drawn_more_often_than_twenty_times_a_second() -> None:
     assert 2 <= world.drawings - before <= 21
 
 
-def test_what_was_drawn_is_mended_after_a_resize() -> None:
+def with_a_panel() -> World:
+    """Over a screen that is full."""
     world = World()
     world.output(b"".join(b"line %d of the agent's text, rather long\r\n" % n for n in range(60)))
     sent(world)
     world.type(b"\x1do")
     world.pass_time(0.3)
+    return world
+
+
+def test_what_was_drawn_is_mended_after_a_resize() -> None:
+    world = with_a_panel()
     for size in ((60, 20), (100, 30), (19, 5), (80, 24)):
         world.resize(*size)
         world.pass_time(1.0)
@@ -229,11 +235,7 @@ def test_what_was_drawn_is_mended_after_a_resize() -> None:
 
 def test_a_size_that_was_another_for_a_moment() -> None:
     """The terminal has reflowed a panel and gone back before anybody looked."""
-    world = World()
-    world.output(b"".join(b"line %d of the agent's text, rather long\r\n" % n for n in range(60)))
-    sent(world)
-    world.type(b"\x1do")
-    world.pass_time(0.3)
+    world = with_a_panel()
     for size in ((60, 12), (80, 24)):
         world.terminal.resize(*size)
     world.resize(80, 24)
