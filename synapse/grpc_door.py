@@ -5,11 +5,14 @@ from __future__ import annotations
 import functools
 import hmac
 import logging
+import math
 from typing import TYPE_CHECKING, Any
 
 from synapse.a2a_card import agent_card
 from synapse.a2a_compat import A2AHandler
 from synapse.about import About
+from synapse.doors import BURST
+from synapse.doors.rates import Rates
 from synapse.push import PushSender
 from synapse.tasks import TaskEngine
 
@@ -27,12 +30,18 @@ class GrpcMissing(Exception):
 
 
 async def serve_grpc(
-    engine: TaskEngine, about: About, push: PushSender, address: str, token: str, largest: int
+    engine: TaskEngine,
+    about: About,
+    push: PushSender,
+    address: str,
+    token: str,
+    largest: int,
+    rate: float,
 ) -> grpc.aio.Server | None:
     """An agent's door; None, and a line in the log, where it cannot be opened: the others are."""
     extended = functools.partial(agent_card, about, token_set=True, full=True)
     try:
-        server, port = await open_grpc(A2AHandler(engine, push, extended), address, token, largest)
+        server, port = await open_grpc(A2AHandler(engine, push, extended), address, token, largest, rate)
     except (GrpcMissing, RuntimeError, OSError) as error:
         logger.error("gRPC is not served at %s: %s", address, error)
         return None
@@ -41,7 +50,7 @@ async def serve_grpc(
 
 
 async def open_grpc(
-    handler: A2AHandler, address: str, token: str | None = None, largest: int = LARGEST
+    handler: A2AHandler, address: str, token: str | None = None, largest: int = LARGEST, rate: float = 0
 ) -> tuple[grpc.aio.Server, int]:
     """Serve at `address` (`127.0.0.1:0`, `unix:/…`): the server, which is `stop`ped, and its port.
 
@@ -69,7 +78,7 @@ async def open_grpc(
         ("grpc.so_reuseport", 0),  # else two agents could share a port, and calls go to either
         ("grpc.max_receive_message_length", largest),
     ]
-    server = grpc.aio.server(interceptors=[_guard(grpc, token)] if token else [], options=options)
+    server = grpc.aio.server(interceptors=[_guard(grpc, token, rate)] if token else [], options=options)
     add: Any = a2a_pb2_grpc.add_A2AServiceServicer_to_server
     add(GrpcHandler(handler, Context()), server)
     port = server.add_insecure_port(address)
@@ -77,15 +86,26 @@ async def open_grpc(
     return server, port
 
 
-def _guard(grpc: Any, token: str) -> Any:
-    async def refuse(request: Any, context: Any) -> None:
-        await context.abort(grpc.StatusCode.UNAUTHENTICATED, "the token is missing or wrong")
+def _guard(grpc: Any, token: str, rate: float) -> Any:
+    """Whoever knows the token may call, `rate` times a second, all of them together."""
+    rates = Rates(rate, rate * BURST)
+
+    def refusal(code: Any, sentence: str) -> Any:
+        async def refuse(request: Any, context: Any) -> None:
+            await context.abort(code, sentence)
+
+        return grpc.unary_unary_rpc_method_handler(refuse)
 
     class Guard(grpc.aio.ServerInterceptor):  # type: ignore[misc]
         async def intercept_service(self, continuation: Any, details: Any) -> Any:
             said = dict(details.invocation_metadata).get("authorization", "")
-            if hmac.compare_digest(str(said).encode(), f"Bearer {token}".encode()):
+            known = hmac.compare_digest(str(said).encode(), f"Bearer {token}".encode())
+            # Strangers are counted too, so that nobody can try many, but not against those who know it.
+            if rate and (wait := rates.wait("known" if known else "stranger")):
+                sentence = f"too many requests: try again in {math.ceil(wait)} s (limits.rate)"
+                return refusal(grpc.StatusCode.RESOURCE_EXHAUSTED, sentence)
+            if known:
                 return await continuation(details)
-            return grpc.unary_unary_rpc_method_handler(refuse)
+            return refusal(grpc.StatusCode.UNAUTHENTICATED, "the token is missing or wrong")
 
     return Guard()

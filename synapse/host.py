@@ -185,8 +185,9 @@ class Host:
 
         ip = self._tcp.getsockname()[0]
         address = f"{f'[{ip}]' if ':' in ip else ip}:{self._settings.grpc_port}"
-        largest = self._settings.limits.body
-        return await serve_grpc(self._engine, self._about, self._outbound.push, address, self._token, largest)
+        limits = self._settings.limits
+        at = (address, self._token, limits.body, limits.rate)
+        return await serve_grpc(self._engine, self._about, self._outbound.push, *at)
 
     async def _deliver(self) -> None:
         """Carry tasks; a fault in one of them must not end the others."""

@@ -124,7 +124,7 @@ ROOMS: dict[str, set[str]] = {
     },
     "a2a_door": {"about", "loading"},
     "outbound": {"a2a_convert", "callbacks", "event_emitter", "push", "task", "tasks", "urls"},
-    "grpc_door": {"a2a_card", "a2a_compat", "about", "push", "tasks"},
+    "grpc_door": {"a2a_card", "a2a_compat", "about", "doors", "push", "tasks"},
     "recording": {"controller", "turns"},
     "output_log": set(),
     "tokens": {"errors"},
