@@ -51,7 +51,7 @@ class Origin(NamedTuple):
 
 
 class AsyncA2AClient:
-    """`on_event(kind, data)` is told: queued, accepted, delivered, working, asks, partial, done, card_changed."""
+    """`on_event(kind, data)`: queued, accepted, delivered, working, asks, partial, done, card_changed."""
 
     def __init__(
         self,

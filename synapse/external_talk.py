@@ -1,4 +1,4 @@
-"""One task of an agent elsewhere: a message to it, and what becomes of it, by stream or by asking after it."""
+"""One task of an agent elsewhere: a message to it, and what becomes of it, streamed or asked after."""
 
 from __future__ import annotations
 
@@ -48,7 +48,8 @@ class Talk:
 
     async def follow(self, through_questions: bool = False) -> None:
         """A task that was begun before."""
-        await self._look()
+        if not (through_questions and self._task.asks):
+            await self._look()
         while not self._task.ended:
             if self._task.asks:
                 if not through_questions:
@@ -63,9 +64,7 @@ class Talk:
     # --- what is said -------------------------------------------------------------------------------------
 
     def _body(self, message: A2AMessage, metadata: Json) -> Json:
-        return self._wire.message(
-            message, uuid.uuid4().hex, metadata, self._task.context_id, self._task.id
-        )
+        return self._wire.message(message, uuid.uuid4().hex, metadata, self._task.context_id, self._task.id)
 
     async def _post(self, message: A2AMessage, metadata: Json) -> None:
         call = self._wire.send(self._body(message, metadata), wait=False)

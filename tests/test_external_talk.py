@@ -1,4 +1,4 @@
-"""Tasks of agents elsewhere: their questions answered, and they themselves taken up by somebody who comes later."""
+"""Tasks of agents elsewhere: what they ask is answered, and who comes later takes them up."""
 
 from __future__ import annotations
 
@@ -82,7 +82,11 @@ def test_questions_and_answers(
 
 @pytest.mark.parametrize("has_input", [True, False])
 def test_an_answer_in_the_old_dialect(tmp_path: Path, quick: None, fake: FakeAgent, has_input: bool) -> None:
-    state = {"id": "t", "status": "input_required", "prompt": {"type": "text", "prompt": "name?"}}
+    state: dict[str, Any] = {
+        "id": "t",
+        "status": "input_required",
+        "prompt": {"type": "text", "prompt": "name?"},
+    }
     given: list[Any] = []
 
     async def take(request: Answering) -> None:
@@ -172,7 +176,7 @@ def test_an_answer_that_may_have_arrived_is_not_sent_again(
 
 
 def test_trouble_that_passes_and_trouble_that_does_not(tmp_path: Path, quick: None, fake: FakeAgent) -> None:
-    answers = iter([500, 503, WORKING, 502, ASKS, *[503] * 12, ASKS, "TASK_STATE_COMPLETED"])
+    answers: Iterator[Any] = iter([500, 503, WORKING, 502, ASKS, *[503] * 12, ASKS, "TASK_STATE_COMPLETED"])
 
     async def answer(request: Answering) -> None:
         found = next(answers)
@@ -192,9 +196,8 @@ def test_trouble_that_passes_and_trouble_that_does_not(tmp_path: Path, quick: No
         task = await client.follow_task(
             "far", "t1", on_event=lambda kind, data: told.append(kind), through_questions=True
         )
-        assert task.text == "sun" and told == ["partial", "delivered", "working", "partial", "asks", "partial"] + [
-            *("partial", "done")
-        ]
+        assert task.text == "sun"
+        assert [kind for kind in told if kind != "partial"] == ["delivered", "working", "asks", "done"]
         answers = iter([503] * 5)
         with pytest.raises(Refused, match="trouble"):
             await client.follow_task("far", "t1")
