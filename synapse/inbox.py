@@ -271,8 +271,7 @@ class Inbox:
         if entry.state == REPLIED:
             return lines + markdown.render(entry.reply, columns)
         if entry.state == ASKS:
-            why = markdown.wrapped([(entry.detail, markdown.STRONG)], columns) if entry.detail else []
-            return lines + markdown.render(entry.prompt, columns) + ([[], *why] if why else [])
+            return lines + markdown.render(entry.prompt, columns)
         if entry.state == FAILED:
             return lines + markdown.wrapped([(markdown.clean(entry.detail), markdown.STRONG)], columns)
         return [*lines, [("No answer yet.", markdown.DIM)]]
@@ -281,7 +280,8 @@ class Inbox:
         if self._answering is not None:
             view = panel.view_of(size)
             return self._answering.lines(view.columns if view else 20)
-        return [[(self._note, markdown.HEADING)]] if self._note else []
+        note = self._note or (entry.detail if entry is not None and entry.state == ASKS else "")
+        return [[(note, markdown.HEADING)]] if note else []
 
     def _hints(self, entry: Entry) -> list[tuple[str, str]]:
         if self._answering is not None:

@@ -25,8 +25,10 @@ def is_secret(prompt: Mapping[str, Any]) -> bool:
 
 
 def takes_nothing(prompt: Mapping[str, Any]) -> bool:
-    """Whether Enter alone is an answer: to `ok? [Enter]`, not where something is to be chosen."""
-    return prompt.get("type") not in ("password", "selection") and not _options(prompt)
+    """Whether Enter alone is an answer: to `ok? [Enter]` and `[Y/n]`, not where something is to be chosen."""
+    if prompt.get("type") in ("password", "selection"):
+        return False
+    return not _options(prompt) or bool(prompt.get("default") and not prompt.get("keys"))
 
 
 def chosen(prompt: Mapping[str, Any], text: str) -> str:

@@ -33,6 +33,8 @@ def test_what_is_shown(prompt: dict[str, Any], shown: str) -> None:
         ({}, True),
         ({"type": "confirmation"}, True),  # press Enter to continue
         ({"type": "confirmation", "options": ["y", "n"]}, False),
+        ({"type": "confirmation", "options": ["Y", "n"], "default": "Y"}, True),
+        ({"type": "confirmation", "options": ["Yes", "No"], "default": "Yes", "keys": {"Yes": "1"}}, False),
         ({"type": "text", "options": ["y", "n"]}, False),
         ({"type": "selection"}, False),
         ({"type": "password"}, False),
