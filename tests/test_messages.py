@@ -440,9 +440,10 @@ def test_a_question_from_elsewhere_outlives_the_host_and_is_answered_in_the_pane
 ) -> None:
     street.home.run("external", "add", f"http://127.0.0.1:{street.start('b')['port']}", "--alias", "far")
     a.knows("far")
-    a.send("@far confirm Really?")
-    a.wait_for("? far: asks", "Really?")
+    a.send("@far confirm Truly?")
+    a.wait_for("? far: asks", "Truly?")
     a.replace_host()
+    a.terminal.wait(lambda: not street.home.run("status", a.name, check=False).returncode, "host")
     a.wait_for("? far: asks")
     a.open()
     a.wait_for("a answer", "1. y")
@@ -455,7 +456,7 @@ def test_a_question_from_elsewhere_outlives_the_host_and_is_answered_in_the_pane
     a.wait_for("→ far: working")
     a.replace_host()
     a.reply("far", "from afar")
-    assert [street.received("b").count(text) for text in ("confirm Really?", "silent 3 from afar")] == [1, 1]
+    assert [street.received("b").count(text) for text in ("confirm Truly?", "silent 3 from afar")] == [1, 1]
 
 
 # --- over a screen that moves -------------------------------------------------------------------------------
