@@ -51,7 +51,7 @@ class Origin(NamedTuple):
 
 
 class AsyncA2AClient:
-    """`on_event(kind, data)` is told: queued, delivered, working, asks, partial, done, card_changed."""
+    """`on_event(kind, data)`: queued, accepted, delivered, working, asks, partial, done, card_changed."""
 
     def __init__(
         self,
@@ -154,13 +154,51 @@ class AsyncA2AClient:
         task_id: str = "",
     ) -> A2ATask:
         """With `task_id`, the message is the answer to what that task asks."""
+        task = A2ATask(task_id, context_id=context_id)
+        return await self._say(alias, A2AMessage.of(message), wait, timeout, on_event, task)
+
+    async def answer_task(
+        self,
+        alias: str,
+        task: A2ATask,
+        message: str | A2AMessage,
+        wait: bool = False,
+        timeout: float | None = None,
+        *,
+        on_event: OnEvent | None = None,
+    ) -> A2ATask:
+        """Answer what a task elsewhere asks; `task` is kept up to date."""
+        return await self._say(alias, A2AMessage.of(message), wait, timeout, on_event, task)
+
+    async def follow_task(
+        self,
+        alias: str,
+        task: A2ATask | str,
+        timeout: float | None = None,
+        on_event: OnEvent | None = None,
+        through_questions: bool = False,
+    ) -> A2ATask:
+        """Wait for a task elsewhere that was sent before. An `A2ATask` is kept up to date."""
         patience = self.timeout if timeout is None else timeout
-        metadata = await self._metadata(wait)
-        if self._sender:
-            metadata[EXTENSION] = {"sender": self._sender}
-        return await self.external.send(
-            alias, A2AMessage.of(message), wait, patience, on_event, metadata, context_id, task_id
-        )
+        found = A2ATask(task) if isinstance(task, str) else task
+        return await self.external.follow(alias, found, patience, on_event, through_questions)
+
+    async def _say(
+        self,
+        alias: str,
+        message: A2AMessage,
+        wait: bool,
+        timeout: float | None,
+        on_event: OnEvent | None,
+        task: A2ATask,
+    ) -> A2ATask:
+        patience = self.timeout if timeout is None else timeout
+        metadata: Json = {}
+        if not task.id or (self.origin and self.origin.in_turn):  # a human who answers is no agent
+            metadata = await self._metadata(wait)
+            if self._sender:
+                metadata[EXTENSION] = {"sender": self._sender}
+        return await self.external.send(alias, message, wait, patience, on_event, metadata, task)
 
     async def get_task(self, alias: str, task_id: str) -> A2ATask:
         return await self.external.get_task(alias, task_id)

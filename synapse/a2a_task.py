@@ -9,7 +9,7 @@ from typing import Any
 from synapse.errors import WaitTimeout
 
 Json = dict[str, Any]
-OnEvent = Callable[[str, Json], None]  # what happens: queued, delivered, working, asks, partial, done
+OnEvent = Callable[[str, Json], None]  # what happens: docs/external.md
 
 ENDED = frozenset(("completed", "failed", "canceled", "rejected"))
 ASKS = "input_required"

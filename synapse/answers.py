@@ -21,6 +21,8 @@ def answer_keys(prompt: InputPrompt, text: str, submit: bytes, delay: float) -> 
         if prompt.input_type in ("selection", "confirmation"):
             offered = ", ".join(f"{key} ({label})" for label, key in prompt.keys.items())
             raise BadMessage(f"{said[:60]!r} is none of the answers: it offers {offered}.")
+    if not said and (prompt.default or not prompt.options):
+        return [(0.0, submit)]  # Enter alone: [Y/n], ok? [Enter]
     if prompt.options and prompt.input_type == "confirmation":
         said = _word(said.strip(), prompt.options)
     elif prompt.options and prompt.input_type == "selection" and said.strip() not in prompt.options:

@@ -16,12 +16,16 @@ from synapse import paths
 logger = logging.getLogger(__name__)
 
 KEPT = 100
+FOREVER = 604_800.0  # seconds: nobody waits in front of it
 _NAME = re.compile(r"[\w.-]{1,100}")
 
 
 @dataclass
 class Errand:
-    """One message to one agent. `agent` is the id of a local one, `alias` names one elsewhere."""
+    """One message to one agent. `agent` is the id of a local one, `alias` names one elsewhere.
+
+    `begun`: it may have been sent to the one elsewhere, which has told no `task` yet.
+    """
 
     id: str
     target: str
@@ -32,7 +36,9 @@ class Errand:
     sent_at: float = 0.0
     agent: str = ""
     alias: str = ""
+    begun: bool = False
     task: str = ""
+    context: str = ""
     ended: bool = False
     reply: str = ""
     failure: str = ""

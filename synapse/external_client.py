@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import json
-import uuid
 from collections.abc import AsyncGenerator
-from contextlib import aclosing
+from contextlib import asynccontextmanager
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from urllib.parse import urlsplit
@@ -15,13 +13,11 @@ from synapse.a2a_task import A2AMessage, A2ATask, Json, OnEvent, StillWorking
 from synapse.errors import NoSuchAgent, Refused, SynapseError, UsageError
 from synapse.external_agents import ExternalAgent, ExternalAgentRegistry, check_alias, now
 from synapse.external_card import CARD_PATHS, CardRefused, changes, read_card
-from synapse.external_http import LARGEST_CARD, LARGEST_STREAM, Caller, NotThere, Unreachable, network_of
-from synapse.external_wire import Call, Wire, events_of, task_of
-from synapse.sse import EventTooLong, SSEReader
+from synapse.external_http import LARGEST_CARD, Caller, NotThere, network_of
+from synapse.external_talk import Talk
+from synapse.external_wire import Call, Wire, task_of
 
 CARD_AGE = 600.0  # seconds after which a card is read again before something is sent
-POLL, LONGEST_POLL = 0.2, 3.0  # seconds between two looks at a task that cannot be followed
-RETURNS = 5  # times to a stream that broke, without an event in between
 
 
 class ExternalClient:
@@ -113,25 +109,44 @@ class ExternalClient:
         timeout: float | None = None,
         on_event: OnEvent | None = None,
         metadata: Json | None = None,
-        context_id: str = "",
-        task_id: str = "",
+        task: A2ATask | None = None,
     ) -> A2ATask:
-        """The task that came of it, or that it is the answer to; with `wait`, when it has ended or asks
-        something."""
+        """The task that came of it, or `task`, if it is the answer to what that asks; with `wait`, when it
+        has ended or asks something."""
+        task = task or A2ATask("")
+        async with self._talk(alias, task, timeout, on_event) as talk:
+            await talk.send(message, metadata or {}, wait)
+        task.message = task.message or message.to_dict()
+        return task
+
+    async def follow(
+        self,
+        alias: str,
+        task: A2ATask,
+        timeout: float | None = None,
+        on_event: OnEvent | None = None,
+        through_questions: bool = False,
+    ) -> A2ATask:
+        """A task that was sent before, when it has ended or asks something; `through_questions`, only when it
+        has ended."""
+        async with self._talk(alias, task, timeout, on_event) as talk:
+            await talk.follow(through_questions)
+        return task
+
+    @asynccontextmanager
+    async def _talk(
+        self, alias: str, task: A2ATask, timeout: float | None, on_event: OnEvent | None
+    ) -> AsyncGenerator[Talk, None]:
         tell = on_event or (lambda kind, data: None)
-        task = A2ATask("")
         try:
             async with asyncio.timeout(timeout):
                 agent = await self._up_to_date(alias, tell)
                 async with self._caller(agent) as caller:
-                    talk = _Talk(agent, caller, task, tell)
-                    await talk.send(message, metadata or {}, context_id, task_id, wait)
+                    yield Talk(agent, caller, task, tell)
         except TimeoutError:
             where = f" It goes on there: `synapse external task {alias} {task.id}`." if task.id else ""
             raise StillWorking(f"{alias} has not finished within {timeout:g} s.{where}", task) from None
-        task.message = message.to_dict()
         self.registry.update_last_seen(agent.alias)
-        return task
 
     async def get_task(self, alias: str, task_id: str) -> A2ATask:
         return await self._about(alias, task_id, "get")
@@ -151,94 +166,6 @@ class ExternalClient:
 
     def _caller(self, agent: ExternalAgent) -> Caller:
         return Caller(agent.alias, agent.network, self.registry.token(agent.alias))
-
-
-class _Talk:
-    """One message and what becomes of it."""
-
-    def __init__(self, agent: ExternalAgent, caller: Caller, task: A2ATask, tell: OnEvent) -> None:
-        self._agent = agent
-        self._caller = caller
-        self._wire = Wire(agent)
-        self._task = task
-        self._tell = tell
-        self._left = LARGEST_STREAM  # bytes, over all its streams
-
-    async def send(
-        self, message: A2AMessage, metadata: Json, context_id: str, task_id: str, wait: bool
-    ) -> None:
-        body = self._wire.message(message, uuid.uuid4().hex, metadata, context_id, task_id)
-        if wait and self._agent.streams:
-            await self._follow(self._wire.stream(body))
-            return
-        self._take(self._wire.result(await self._caller.ask(self._wire.send(body, wait=False))))
-        if wait:
-            await self._poll()
-
-    @property
-    def _done(self) -> bool:
-        return self._task.ended or self._task.asks
-
-    def _take(self, result: Json) -> None:
-        for event, data in events_of(result):
-            self._task.id = str(self._task.id or data.get("taskId") or "")
-            self._task.context_id = str(self._task.context_id or data.get("contextId") or "")
-            for kind, told in self._task.take(event, data):
-                self._tell(kind, told)
-        if not self._task.id:
-            raise SynapseError(f"{self._agent.alias} did not say what became of the message.")
-
-    async def _follow(self, call: Call) -> None:
-        """A stream, taken up again where it breaks."""
-        returns = 0
-        while True:
-            before = self._left
-            try:
-                async with aclosing(self._results(call)) as results:
-                    async for result in results:
-                        self._take(result)
-                        if self._done:
-                            return
-            except (Unreachable, NotThere, Refused) as error:
-                if not self._task.id or returns == RETURNS:
-                    raise
-                if not isinstance(error, Unreachable):  # it streams no more of this task
-                    break
-            if not self._task.id:
-                raise SynapseError(f"{self._agent.alias} left before it said what became of the message.")
-            returns = returns + 1 if self._left == before else 1
-            if returns == RETURNS:
-                break
-            await asyncio.sleep(min(POLL * 2**returns, LONGEST_POLL))
-            call = self._wire.subscribe(self._task.id)
-        await self._poll()
-
-    async def _results(self, call: Call) -> AsyncGenerator[Json, None]:
-        """What a stream brings. An agent that answers with plain JSON instead is taken at its word."""
-        async with self._caller.open(call) as response:
-            if not response.headers.get("content-type", "").lower().startswith("text/event-stream"):
-                yield self._wire.result(await self._caller.read(response))
-                return
-            reader = SSEReader(LARGEST_STREAM)
-            async with aclosing(self._caller.pieces(response, self._left)) as pieces:
-                async for piece in pieces:
-                    self._left -= len(piece)
-                    for document in self._documents(reader, piece):
-                        yield self._wire.result(document)
-
-    def _documents(self, reader: SSEReader, piece: bytes) -> list[object]:
-        try:
-            return [json.loads(event.data) for event in reader.feed(piece)]
-        except (EventTooLong, ValueError, RecursionError) as error:
-            raise SynapseError(f"{self._agent.alias} sent a stream that makes no sense: {error}.") from error
-
-    async def _poll(self) -> None:
-        """For those that cannot stream."""
-        pause = POLL
-        while not self._done:
-            await asyncio.sleep(pause)
-            pause = min(pause * 1.5, LONGEST_POLL)
-            self._take(self._wire.result(await self._caller.ask(self._wire.get(self._task.id))))
 
 
 async def _read_card(url: str, name: str, network: str, token: str | None) -> ExternalAgent:

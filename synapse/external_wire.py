@@ -15,6 +15,7 @@ from synapse.external_agents import ExternalAgent
 
 EXTENSION = "x-synapse-task"  # the key of what the standard has no field for
 Event = tuple[str, Json]
+TASK, MESSAGE, STATUS, ARTIFACT = "task", "message", "status", "artifact"  # what an answer may hold
 _RPC = {
     "1.0": {
         "send": "SendMessage",
@@ -67,6 +68,12 @@ class Wire:
     def subscribe(self, task_id: str) -> Call:
         return self._of_task("subscribe", "GET", task_id, ":subscribe")
 
+    def input(self, task_id: str, text: str, metadata: Json) -> Call:
+        """The answer to what a task asks, in the old dialect; elsewhere a message to the task is one."""
+        sender = metadata.get(EXTENSION, {}).get("sender")
+        body = {"input": text, **({"sender": sender} if sender else {})}
+        return self._rest("POST", f"/tasks/{quote(task_id, safe='')}/input", body)
+
     def message(
         self, message: A2AMessage, message_id: str, metadata: Json, context_id: str = "", task_id: str = ""
     ) -> Json:
@@ -74,7 +81,8 @@ class Wire:
         if self._old:
             body: Json = {"id": task_id or message_id, "request_id": message_id, "message": message.to_dict()}
             ours = metadata.get(EXTENSION, {})
-            more = {"sender": ours.get("sender"), "context_id": context_id, "metadata": metadata}
+            more: Json = {"sender": ours.get("sender"), "metadata": metadata}
+            more |= {"context_id": context_id, "task_id": task_id}
             return body | {key: value for key, value in more.items() if value}
         said: Json = {"messageId": message_id}
         parts = [self._part(part) for part in message.parts]
@@ -158,23 +166,34 @@ def task_of(result: Json) -> A2ATask:
 
 def events_of(result: Json) -> Iterator[Event]:
     """An answer or a piece of a stream, of any version, as events of our dialect."""
-    kind = result.get("kind")
+    kind, held = _held(result)
+    if kind == TASK:
+        yield from _task_events(held)
+    elif kind == MESSAGE:
+        yield from _message_events(held)
+    elif kind == STATUS:
+        yield _status(held)
+    elif kind == ARTIFACT:
+        yield from _artifact(held)
+
+
+def kind_of(result: Json) -> str:
+    """TASK, MESSAGE, STATUS or ARTIFACT; nothing for what is none of them."""
+    return _held(result)[0]
+
+
+def _held(result: Json) -> tuple[str, Json]:
     if isinstance(task := result.get("task"), dict):
-        yield from _task_events(task)
-    elif isinstance(message := result.get("message") or result.get("msg"), dict) and "status" not in result:
-        yield from _message_events(message)
-    elif isinstance(update := result.get("statusUpdate"), dict):
-        yield _status(update)
-    elif isinstance(update := result.get("artifactUpdate"), dict):
-        yield from _artifact(update)
-    elif kind == "status-update":
-        yield _status(result)
-    elif kind == "artifact-update":
-        yield from _artifact(result)
-    elif kind == "message":
-        yield from _message_events(result)
-    elif "status" in result or "state" in result:
-        yield from _task_events(result)
+        return TASK, task
+    if isinstance(message := result.get("message") or result.get("msg"), dict) and "status" not in result:
+        return MESSAGE, message
+    for key, kind in (("statusUpdate", STATUS), ("artifactUpdate", ARTIFACT)):
+        if isinstance(update := result.get(key), dict):
+            return kind, update
+    kinds = {"status-update": STATUS, "artifact-update": ARTIFACT, "message": MESSAGE}
+    if (said := result.get("kind")) in kinds:
+        return kinds[str(said)], result
+    return (TASK, result) if "status" in result or "state" in result else ("", result)
 
 
 def _task_events(task: Json) -> Iterator[Event]:

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from synapse import cells
+from synapse.answer_line import AnswerLine
 from synapse.overlay_keys import KeyReader
 from synapse.terminal import markdown, panel
 from synapse.terminal.markdown import Lines
@@ -64,6 +64,8 @@ class Entry:
         self.detail = ""
         self.prompt = ""
         self.secret = False  # the answer is not for other eyes
+        self.may_be_empty = False  # Enter alone is an answer
+        self.draft = ""  # an answer that was not taken
         self.reply = ""
         self.began = now
         self.changed = now
@@ -83,7 +85,7 @@ class Inbox:
         self._chord = chord
         self._entries: dict[str, Entry] = {}
         self._selected = ""
-        self._answering: str | None = None  # what has been typed of an answer
+        self._answering: AnswerLine | None = None
         self._note = ""  # what the last key did
         self._keys = KeyReader()
         self.unread = 0  # bytes that came after the key that closed the panel
@@ -106,11 +108,22 @@ class Inbox:
         """`delivered`, `working` and the like; `detail` is shown behind it."""
         self._change(name, state, detail)
 
-    def asks(self, name: str, prompt: str, secret: bool = False) -> None:
+    def asks(self, name: str, prompt: str, secret: bool = False, may_be_empty: bool = False) -> None:
         if entry := self._change(name, ASKS):
-            if name == self._selected and self._answering is not None and prompt != entry.prompt:
-                self._answering, self._note = None, "it asks something else now: read it, and answer that"
-            entry.prompt, entry.secret = prompt, secret
+            if prompt != entry.prompt:
+                entry.draft = ""
+                if name == self._selected and self._answering is not None:
+                    self._answering, self._note = None, "it asks something else now: read it, and answer that"
+            entry.prompt, entry.secret, entry.may_be_empty = prompt, secret, may_be_empty
+
+    def not_taken(self, name: str, answer: str, why: str) -> None:
+        """An answer that did not reach the one who asks: it is there to be sent again."""
+        why = _first_line(why, "")
+        if name == self._selected:
+            self._note = why
+        if (entry := self._entries.get(name)) and entry.state == ASKS:
+            entry.detail, entry.draft = why, "" if entry.secret else answer
+            entry.changed, entry.seen = self._clock(), False
 
     def reply(self, name: str, text: str) -> None:
         if entry := self._change(name, REPLIED):
@@ -128,11 +141,6 @@ class Inbox:
     def seen(self, name: str) -> None:
         """It has been told before: it is there to read, without a toast."""
         self._entries[name].seen = True
-
-    def note(self, name: str, text: str) -> None:
-        """What became of the last key, in the panel of this entry."""
-        if name == self._selected:
-            self._note = _first_line(text, "")
 
     def came_in(self, name: str, sender: str, text: str) -> None:
         """Something that was not asked for: a notice of another agent's."""
@@ -213,7 +221,7 @@ class Inbox:
             return head + self._progress(entry, now), ""
         if entry.state == FAILED:
             return head + "failed", _first_line(entry.detail, "")
-        said = _first_line(entry.prompt if entry.state == ASKS else entry.reply)
+        said = entry.detail or _first_line(entry.prompt if entry.state == ASKS else entry.reply)
         return f"{head}{entry.state}   ({self._chord})", said
 
     def _progress(self, entry: Entry, now: float) -> str:
@@ -269,18 +277,15 @@ class Inbox:
         return [*lines, [("No answer yet.", markdown.DIM)]]
 
     def _below(self, entry: Entry | None, size: tuple[int, int]) -> Lines:
-        if self._answering is not None and entry is not None:
+        if self._answering is not None:
             view = panel.view_of(size)
-            room = (view.columns if view else 20) - 12
-            typed = "•" * len(self._answering) if entry.secret else markdown.clean(self._answering)
-            while len(typed) > 1 and cells.width(typed) > room:
-                typed = typed[1:]
-            return [[("answer › ", markdown.HEADING), (typed, markdown.STRONG), (" ", "0;7")]]
-        return [[(self._note, markdown.HEADING)]] if self._note else []
+            return self._answering.lines(view.columns if view else 20)
+        note = self._note or (entry.detail if entry is not None and entry.state == ASKS else "")
+        return [[(note, markdown.HEADING)]] if note else []
 
     def _hints(self, entry: Entry) -> list[tuple[str, str]]:
         if self._answering is not None:
-            return [("Enter", "send"), ("Esc", "back")]
+            return self._answering.hints
         hints = [("q", "close"), ("j k", "scroll")]
         if entry.state == ASKS:
             hints.insert(0, ("a", "answer"))
@@ -331,7 +336,7 @@ class Inbox:
         elif key in ("S-Tab", "p", "Left"):
             self._step(-1)
         elif key == "a" and entry.state == ASKS:
-            self._answering = ""
+            self._answering = AnswerLine(entry.draft, entry.secret, entry.may_be_empty)
         elif key == "c" and (text := entry.text if entry.state == FAILED else entry.reply):
             return self._copy(text)
         elif key == "i" and entry.reply:
@@ -350,24 +355,15 @@ class Inbox:
         self._selected = names[(names.index(self._selected) + step) % len(names)]
 
     def _type(self, key: str) -> list[Action]:
-        assert self._answering is not None
-        if key in ("Escape", "C-c"):
-            self._answering = None
-        elif key == "Enter":
-            text, self._answering = self._answering, None
-            if text:
-                self._note = "answer sent"
-                return [Answer(self._selected, text)]
-        elif key == "Backspace":
-            self._answering = self._answering[:-1]
-        elif key in ("C-u", "C-w"):
-            words = self._answering.rstrip().rpartition(" ")
-            self._answering = "" if key == "C-u" else words[0] + words[1]
-        elif key.startswith("paste:"):
-            self._answering += " ".join(markdown.clean(key[6:]).split("\n"))
-        elif len(key) == 1 and key.isprintable():
-            self._answering += key
-        return []
+        line = self._answering
+        assert line is not None
+        if not line.press(key):
+            return []
+        self._answering = None
+        if line.answer is None:
+            return []
+        self._note = "answer sent"
+        return [Answer(self._selected, line.answer)]
 
 
 def _stale_at(entry: Entry) -> float:

@@ -73,6 +73,7 @@ class InputRequiredDetector:
     SCREEN_PATTERNS: tuple[tuple[str, str, list[str] | None], ...] = (
         (r"\(yes/no(?:/\[fingerprint\])?\)\s*[:?]?\s*$", "confirmation", ["yes", "no"]),  # ssh
         (r"press (?:enter|return|any key) to continue\W*$", "confirmation", None),
+        (r"[\[(<](?:(?:press|hit) )?(?:enter|return)(?: to \w+)?[\])>]\s*[:?]?\s*$", "confirmation", None),
         (r"(?:password|passphrase|PIN)(?: for [^:]+)?\s*[:：]\s*$", "password", None),  # sudo, ssh, git
         (r"パスワード\s*[:：]\s*$", "password", None),
     )

@@ -18,9 +18,11 @@ from synapse.a2a_task import A2ATask, Json
 from synapse.address_book import AddressBook
 from synapse.config import InputRouting
 from synapse.controller import TerminalController
-from synapse.errands import Errand, Errands
+from synapse.errands import FOREVER, Errand, Errands
 from synapse.errors import NoSuchAgent, SynapseError, TargetError
+from synapse.external_errand import ExternalErrand
 from synapse.inbox import Action, Answer, HandOver, Inbox
+from synapse.prompts import is_secret, question, takes_nothing
 from synapse.registry import ALL, ALL_HERE, INPUT_REQUIRED, PROCESSING, Entry
 from synapse.starter import Starter
 from synapse.task import TaskError, text_message
@@ -30,7 +32,6 @@ from synapse.tasks import TaskEngine
 logger = logging.getLogger(__name__)
 
 NAMES_EVERY = 0.5  # seconds between two looks at who else is here
-FOREVER = 604_800.0  # seconds: nobody waits in front of it
 SHOWN_LIMIT = 100_000  # characters of a reply in the inbox; all of it is with its task
 TOLD = 15.0  # seconds after which a host that takes over does not tell of an end again
 HANDED_OVER = 3  # the priority of a reply that the human gives to this agent
@@ -59,6 +60,7 @@ class Messenger:
         self._inbox = inbox
         self._changed = changed
         self._starter = starter
+        self._elsewhere: dict[str, ExternalErrand] = {}
         self._under_way: set[asyncio.Task[None]] = set()
         self._refused = 0
         self._names: list[str] | None = None
@@ -85,7 +87,7 @@ class Messenger:
         for errand in self._errands.load():
             self._show(errand)
             if not errand.ended:
-                self._begin(self._carry(errand, again=True))
+                self._begin(self._carry(errand))
             elif time.time() - errand.ended_at > TOLD:
                 self._inbox.seen(errand.id)
 
@@ -165,12 +167,12 @@ class Messenger:
 
     # --- to the other agent -------------------------------------------------------------------------------
 
-    async def _carry(self, errand: Errand, again: bool = False) -> None:
+    async def _carry(self, errand: Errand) -> None:
         try:
             if not errand.agent and not errand.alias:
                 await self._start(errand)
             if errand.alias:
-                task = await self._send_elsewhere(errand, again)
+                task = await self._send_elsewhere(errand)
             else:
                 task = await self._send_here(errand)
         except SynapseError as error:  # a wait that is over among them
@@ -233,16 +235,20 @@ class Messenger:
         patience = errand.timeout or FOREVER
         return await self._client.follow_local(entry, errand.task, patience, on_event, through_questions=True)
 
-    async def _send_elsewhere(self, errand: Errand, again: bool) -> A2ATask:
-        if again:
-            raise SynapseError("this was being sent when Synapse was interrupted: it may have arrived.")
-
+    async def _send_elsewhere(self, errand: Errand) -> A2ATask:
         def on_event(kind: str, data: Json) -> None:
             self._on_event(errand, kind, data)
 
-        return await self._client.send_message(
-            errand.alias, errand.message, errand.wait, errand.timeout or FOREVER, on_event=on_event
+        def not_taken(text: str, why: str) -> None:
+            self._not_taken(errand, text, why)
+
+        self._elsewhere[errand.id] = there = ExternalErrand(
+            errand, self._client, self._keep, on_event, not_taken
         )
+        try:
+            return await there.carry()
+        finally:
+            del self._elsewhere[errand.id]
 
     def _on_event(self, errand: Errand, kind: str, data: Json) -> None:
         if kind == "queued" and data.get("note"):
@@ -253,7 +259,7 @@ class Messenger:
             self._progress(errand, boxes.WORKING, str(data.get("note") or ""))
         elif kind == "asks":
             prompt = data.get("prompt") or {}
-            self._inbox.asks(errand.id, question(prompt), secret=prompt.get("type") == "password")
+            self._inbox.asks(errand.id, question(prompt), is_secret(prompt), takes_nothing(prompt))
             self._changed()
 
     def _progress(self, errand: Errand, state: str, detail: str = "") -> None:
@@ -271,8 +277,6 @@ class Messenger:
     def _ended(self, errand: Errand, task: A2ATask) -> None:
         if task.status == "completed" or (not errand.wait and not task.ended):
             self._end(errand, reply=task.text)
-        elif task.asks:  # one elsewhere: nobody here can answer it
-            self._end(errand, failure=f"it asks: {question(task.prompt or {}) or task.text}")
         else:
             why = (task.error or {}).get("message") or task.note or "it gave no reason"
             self._end(errand, reply=task.text, failure=f"{task.status}: {why}")
@@ -284,12 +288,14 @@ class Messenger:
         self._show_end(errand)
         self._changed()
 
-    def _keep(self, errand: Errand) -> None:
+    def _keep(self, errand: Errand) -> bool:
         """A disk that takes no more costs what the next host would know, not the message."""
         try:
             self._errands.save(errand)
+            return True
         except OSError as error:
             logger.warning("what became of the message to %s cannot be kept: %s", errand.target, error)
+            return False
 
     def _show(self, errand: Errand) -> None:
         until = errand.ended_at if errand.ended else time.time()
@@ -308,11 +314,17 @@ class Messenger:
             self._inbox.delivered(errand.id)
 
     async def _answer(self, errand: Errand, text: str) -> None:
+        if there := self._elsewhere.get(errand.id):
+            there.answer(text)
+            return
         try:
             await self._client.answer_local(self._entry(errand), errand.task, text)
         except SynapseError as error:
-            self._inbox.note(errand.id, str(error))
-            self._changed()
+            self._not_taken(errand, text, str(error))
+
+    def _not_taken(self, errand: Errand, text: str, why: str) -> None:
+        self._inbox.not_taken(errand.id, text, why)
+        self._changed()
 
     def _hand_over(self, errand: Errand) -> None:
         """The reply goes to the agent of this terminal, as a task like any other."""
@@ -337,16 +349,10 @@ class Messenger:
             logger.error("a message to another agent failed", exc_info=error)
 
 
-def question(prompt: Mapping[str, Any]) -> str:
-    """What is asked, with the answers that are offered."""
-    text = str(prompt.get("question") or prompt.get("prompt") or "")
-    offered = [f"{number}. {option}" for number, option in enumerate(prompt.get("options") or (), 1)]
-    return "\n".join([text, *offered])
-
-
 def _shown(errand: Errand) -> str:
     if len(errand.reply) <= SHOWN_LIMIT:
         return errand.reply
     more = len(errand.reply) - SHOWN_LIMIT
-    where = f"`synapse task {errand.task[:8]}` shows all of it." if errand.task else ""
+    command = f"external task {errand.alias} {errand.task}" if errand.alias else f"task {errand.task[:8]}"
+    where = f"`synapse {command}` shows all of it." if errand.task else ""
     return f"{errand.reply[:SHOWN_LIMIT]}\n\n… and {more} characters more. {where}"

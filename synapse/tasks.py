@@ -127,8 +127,9 @@ class TaskEngine:
             raise BadMessage(f"task {task.id} belongs to another context, {task.context_id}.")
         if task.ended:
             raise WrongState(f"task {task.id} is {task.state}: send a new one.")
-        message = self._checked(message)
-        if task.state == INPUT_REQUIRED and self._is_with_agent(task):
+        answers = task.state == INPUT_REQUIRED and self._is_with_agent(task)
+        message = self._checked(message, is_answer=answers)
+        if answers:
             await self._courier().answer(task, message_text(message), sender)
             return task
         if task.state == INPUT_REQUIRED and (task.prompt or {}).get("type") == "password":
@@ -343,8 +344,8 @@ class TaskEngine:
             raise WrongState("the agent cannot be reached yet: try again in a moment.")
         return self.courier
 
-    def _checked(self, message: Json) -> Json:
-        """The message, if it can be given to the agent."""
+    def _checked(self, message: Json, is_answer: bool = False) -> Json:
+        """The message, if it can be given to the agent. An answer may be nothing but an Enter."""
         parts = message.get("parts")
         if not isinstance(parts, list) or not parts:
             raise BadMessage("the message has no parts: send at least one of text.")
@@ -352,7 +353,7 @@ class TaskEngine:
             check_part(part)
         self._check_size(measured(message))
         message = mended(message)
-        if not any(
+        if not is_answer and not any(
             character.isprintable() and not character.isspace() for character in message_text(message)
         ):
             raise BadMessage("the message is empty: say something.")

@@ -40,7 +40,8 @@ ROOMS: dict[str, set[str]] = {
     },
     "terminal": {"cells", "modes"},
     "overlay_keys": set(),
-    "inbox": {"cells", "overlay_keys", "terminal"},
+    "answer_line": {"cells", "terminal"},
+    "inbox": {"answer_line", "overlay_keys", "terminal"},
     "display": {"inbox", "relay.wire", "terminal"},
     "idle_detector": set(),
     "menus": set(),
@@ -102,8 +103,10 @@ ROOMS: dict[str, set[str]] = {
     "external_card": {"errors", "external_agents"},
     "external_wire": {"a2a_task", "errors", "external_agents"},
     "external_http": {"errors", "external_wire", "urls"},
+    "external_talk": {"a2a_task", "errors", "external_agents", "external_http", "external_wire", "sse"},
     "external_client": {
-        *("a2a_task", "errors", "external_agents", "external_card", "external_http", "external_wire", "sse"),
+        *("a2a_task", "errors", "external_agents", "external_card", "external_http", "external_talk"),
+        "external_wire",
     },
     "a2a_client": {
         *("a2a_task", "errors", "external_agents", "external_client", "external_wire", "local_agents"),
@@ -158,10 +161,12 @@ ROOMS: dict[str, set[str]] = {
     "log_keeper": {"output_log", "terminal"},
     "address_book": {"errors", "external_agents", "registry"},
     "errands": {"paths"},
+    "prompts": set(),
+    "external_errand": {"a2a_client", "a2a_task", "errands", "errors", "prompts"},
     "notices": {"a2a_client", "a2a_task", "errors", "loop_guard", "task", "tasks"},
     "messenger": {
-        *("a2a_client", "a2a_task", "address_book", "config", "controller", "errands", "errors", "inbox"),
-        *("registry", "starter", "task", "task_shelf", "tasks"),
+        *("a2a_client", "a2a_task", "address_book", "config", "controller", "errands", "errors"),
+        *("external_errand", "inbox", "prompts", "registry", "starter", "task", "task_shelf", "tasks"),
     },
     "host": {
         "loading",

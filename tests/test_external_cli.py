@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
+import threading
 from pathlib import Path
 
 import pytest
@@ -63,6 +65,40 @@ def test_add_list_send_remove(home: Home, tmp_path: Path) -> None:
 
         assert home.run("external", "remove", "W").stdout == "forgot W\n"
         assert os.listdir(home.path / "a2a" / "external") == []
+
+
+def test_a_reply_from_elsewhere_is_printed_as_it_comes(home: Home) -> None:
+    """Each piece on a terminal, before the next one is there; in a pipe the whole reply and nothing else."""
+    go_on = threading.Event()
+
+    async def pieces(request: Answering) -> None:
+        await request.begin()
+        await request.event(says("", "TASK_STATE_WORKING"))
+        for text in ("Rain at first, ", "and then \x1b[31mthe 太陽.", " No wind."):
+            part = {"artifactId": "reply", "parts": [{"text": text}]}
+            await request.event({"artifactUpdate": {"taskId": "t1", "append": True, "artifact": part}})
+            while not go_on.is_set():
+                await asyncio.sleep(0.01)
+        state = {"state": "TASK_STATE_COMPLETED"}
+        await request.event({"statusUpdate": {"taskId": "t1", "status": state}})
+        await request.end()
+
+    with elsewhere() as fake:
+        fake.card()
+        fake.on["/rpc"] = pieces
+        home.run("external", "add", fake.url, "--alias", "w")
+        with home.terminal("send", "w", "--return", "rain?") as terminal:
+            terminal.wait_for("Rain at first,")
+            assert "and then" not in terminal.screen.text()
+            go_on.set()
+            terminal.wait_for("the 太陽. No wind.")
+            assert terminal.wait_exit() == 0
+            assert terminal.screen.text().strip() == "Rain at first, and then ^[[31mthe 太陽. No wind."
+        done = home.run("send", "w", "--return", "rain?")
+        assert (done.stdout, done.stderr) == ("Rain at first, and then \x1b[31mthe 太陽. No wind.\n", "")
+        task = json.loads(home.run("send", "w", "--return", "--json", "rain?").stdout)
+        assert (task["status"], task["artifacts"][0]["data"]) == ("completed", done.stdout.strip())
+        assert [request.body["method"] for request in fake.calls("/rpc")] == ["SendStreamingMessage"] * 3
 
 
 def test_what_goes_wrong_is_one_sentence_and_a_status(home: Home, tmp_path: Path) -> None:

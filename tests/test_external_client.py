@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from synapse import external_client, external_http
+from synapse import external_client, external_http, external_talk
 from synapse.a2a_client import (
     A2AClient,
     A2AMessage,
@@ -334,7 +334,7 @@ def test_what_is_too_large_or_never_ends_is_cut(
 
     fake.on["/rpc"] = endless
     client.discover(fake.url, "weather")
-    monkeypatch.setattr(external_client, "LARGEST_STREAM", 1 << 20)
+    monkeypatch.setattr(external_talk, "LARGEST_STREAM", 1 << 20)
     with pytest.raises(SynapseError, match=r"more than|makes no sense"):
         client.send_message("weather", "rain?", wait=True)
     with pytest.raises(SynapseError, match="more than 32 MB"):

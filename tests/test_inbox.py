@@ -223,9 +223,44 @@ def test_an_answer_is_never_given_to_the_next_question() -> None:
     assert "it asks something else now" in text(inbox.picture(SIZE, 20))
 
 
+def test_an_answer_that_was_not_taken_is_there_to_be_sent_again() -> None:
+    inbox = asked("Which?")
+    inbox.keys(b"amain\rq")
+    assert inbox.picture(SIZE, 20) == []
+    inbox.not_taken("1", "main", "codex cannot be reached.")
+    assert "codex cannot be reached" in text(inbox.picture(SIZE, 20)), "the panel is closed: a toast"
+    inbox.focus(True)
+    assert "Which?" in text(inbox.picture(SIZE, 20)) and "cannot be reached" in text(inbox.picture(SIZE, 20))
+    inbox.keys(b"a")
+    assert "answer › main" in text(inbox.picture(SIZE, 20))
+    assert inbox.keys(b"\r") == [Answer("1", "main")]
+    inbox.asks("1", "Which else?")
+    inbox.keys(b"a")
+    assert "answer ›  " in text(inbox.picture(SIZE, 20)), "that was for the other question"
+    inbox.keys(b"\x1b")
+    inbox.asks("1", "Password:", secret=True)
+    inbox.not_taken("1", "hunter2", "no")
+    assert inbox.keys(b"a\r") == [], "a secret is not kept"
+
+
+def test_an_empty_answer_is_sent_where_it_is_one() -> None:
+    inbox = asked("ok? [Enter]")
+    inbox.keys(b"a")
+    assert "send an empty answer" not in text(inbox.picture(SIZE, 20))
+    assert inbox.keys(b"\r") == [], "back, as there is nothing to send"
+    inbox.asks("1", "ok? [Enter]", may_be_empty=True)
+    inbox.keys(b"a")
+    assert "Enter send an empty answer" in text(inbox.picture(SIZE, 20))
+    inbox.keys(b"x")
+    assert "Enter send" in text(inbox.picture(SIZE, 20))
+    assert inbox.keys(b"\x7f\r") == [Answer("1", "")]
+    assert "answer sent" in text(inbox.picture(SIZE, 20))
+    assert inbox.keys(b"a\x1b") == []
+
+
 def test_a_note_is_one_line_that_no_terminal_acts_on() -> None:
     inbox = opened()
-    inbox.note("1", "no \x1b[31m\nsecond")
+    inbox.not_taken("1", "an answer", "no \x1b[31m\nsecond")
     shown = text(inbox.picture(SIZE, 20))
     assert "│ no " in shown and "\x1b" not in shown and "second" not in shown
 

@@ -585,6 +585,8 @@ def test_the_reference_agent() -> None:
             None,
         ),
         ("Press Enter to continue...", "confirmation", None, None),
+        ("ok? [Enter]", "confirmation", None, None),
+        ("Ready to deploy (press return): ", "confirmation", None, None),
         ("Select [1/2/3]: ", "selection", ["1", "2", "3"], None),
         ("(1) apples (2) pears: ", "selection", ["1", "2"], None),
         ("Enter your name: ", "text", None, None),

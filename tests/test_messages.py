@@ -221,6 +221,17 @@ def test_a_question_is_answered_in_the_panel(a: Pane) -> None:
     a.close()
 
 
+def test_enter_alone_is_an_answer(a: Pane) -> None:
+    a.send("@b ask ok? [Enter]")
+    a.wait_for("? b: asks", "ok? [Enter]")
+    a.open()
+    a.type("a")
+    a.wait_for("Enter send an empty answer")
+    a.type("\r")
+    a.wait_for("You answered:")
+    a.close()
+
+
 def test_a_reply_is_given_to_the_agent_here(a: Pane) -> None:
     a.send("@b say a word for you")
     a.wait_for("← b: replied")
@@ -422,6 +433,30 @@ def test_agents_elsewhere(a: Pane, street: Street) -> None:
     street.home.run("stop", "gone")
     a.send("@lost hello")
     a.wait_for("✗ lost: failed")
+
+
+def test_a_question_from_elsewhere_outlives_the_host_and_is_answered_in_the_panel(
+    a: Pane, street: Street
+) -> None:
+    street.home.run("external", "add", f"http://127.0.0.1:{street.start('b')['port']}", "--alias", "far")
+    a.knows("far")
+    a.send("@far confirm Truly?")
+    a.wait_for("? far: asks", "Truly?")
+    a.replace_host()
+    a.terminal.wait(lambda: not street.home.run("status", a.name, check=False).returncode, "host")
+    a.wait_for("? far: asks")
+    a.open()
+    a.wait_for("a answer", "1. y")
+    a.type("a1")
+    a.wait_for("answer › 1")
+    a.type("\r")
+    a.wait_for("Confirmed.")
+    a.close()
+    a.send("@far silent 3 from afar")
+    a.wait_for("→ far: working")
+    a.replace_host()
+    a.reply("far", "from afar")
+    assert [street.received("b").count(text) for text in ("confirm Truly?", "silent 3 from afar")] == [1, 1]
 
 
 # --- over a screen that moves -------------------------------------------------------------------------------

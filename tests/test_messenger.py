@@ -55,10 +55,6 @@ class Client:
     async def answer_local(self, entry: Any, task: str, text: str) -> None:
         self.answers.append(text)
 
-    async def send_message(self, alias: str, *more: Any, on_event: Any) -> A2ATask:
-        self.sent.append((alias, more[0], ""))
-        return await asyncio.shield(self.reply)
-
     def replies(self, text: str, status: str = "completed", **more: Any) -> None:
         self.reply.set_result(A2ATask("t", status, artifacts=[{"data": text}], **more))
 
@@ -71,9 +67,12 @@ class Controller:
 class Desk:
     """One host's messenger; `again` is the one after it."""
 
-    def __init__(self, path: Path, registry: AgentRegistry) -> None:
+    client: Any
+
+    def __init__(self, path: Path, registry: AgentRegistry, client: Any = None) -> None:
         self.path, self.registry = path, registry
-        self.client, self.controller = Client(), Controller()
+        self.client = client or Client()
+        self.controller = Controller()
         self.inbox = Inbox()
         self.engine = TaskEngine(TaskStore())
         self.errands = Errands(str(path / "sent"), "run")

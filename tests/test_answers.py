@@ -1,0 +1,34 @@
+"""Enter alone as an answer: where it is one, it is typed; where something is to be chosen, it is refused."""
+
+from __future__ import annotations
+
+import pytest
+
+from synapse.answers import answer_keys
+from synapse.input_detector import InputPrompt
+from synapse.task import BadMessage
+
+
+@pytest.mark.parametrize(
+    "prompt",
+    [
+        InputPrompt("ok? [Enter]", "confirmation"),
+        InputPrompt("Enter a name:", "text"),
+        InputPrompt("Go on? [Y/n]", "confirmation", ["Y", "n"], "Y"),
+    ],
+)
+def test_enter_alone(prompt: InputPrompt) -> None:
+    assert answer_keys(prompt, "", b"\r", 0.1) == [(0.0, b"\r")]
+
+
+@pytest.mark.parametrize(
+    "prompt",
+    [
+        InputPrompt("Go on? (y/n)", "confirmation", ["y", "n"]),
+        InputPrompt("Select [1/2]:", "selection", ["1", "2"]),
+        InputPrompt("Run it?", "confirmation", ["Yes", "No"], "Yes", keys={"Yes": "1", "No": "Escape"}),
+    ],
+)
+def test_nothing_is_no_choice(prompt: InputPrompt) -> None:
+    with pytest.raises(BadMessage, match="none of the answers"):
+        answer_keys(prompt, "", b"\r", 0.1)
