@@ -11,6 +11,7 @@ import pytest
 import yaml
 
 from synapse import paths, profiles
+from synapse.cli import COMMANDS
 from synapse.cli import profiles as command
 from synapse.errors import ProfileError, UsageError
 from synapse.profiles import clear_bytes, instruction_arguments, list_profiles, load_profile, runs_bare
@@ -235,6 +236,10 @@ def test_a_reserved_word_and_an_odd_name_are_no_profiles(write: Write) -> None:
     ]
     path = write("my agent.yaml", "command: x\n")
     assert problems("my agent") == [f"{path}: the name of a profile must be letters, digits, _ and -"]
+
+
+def test_every_command_is_reserved() -> None:
+    assert set(COMMANDS) <= profiles.RESERVED
 
 
 def test_yml_works_and_both_endings_at_once_do_not(write: Write) -> None:

@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 # Words that `synapse WORD` means already.
 RESERVED = frozenset(
     (
-        "all", "all-here", "attach", "cancel", "config", "demo", "doctor", "external", "help", "input",
-        "interrupt", "keys", "list", "logs", "profiles", "screen", "send", "shell-hook", "start", "status",
-        "stop", "task", "tasks", "why",
+        "all", "all-here", "attach", "cancel", "completion", "config", "demo", "doctor", "external", "help",
+        "input", "interrupt", "keys", "list", "logs", "profiles", "record", "screen", "send", "shell",
+        "shell-hook", "start", "status", "stop", "task", "tasks", "why",
     )
 )  # fmt: skip
 
