@@ -120,7 +120,7 @@ def remove_sockets(agent_id: str) -> None:
 
 
 def agent_dir(agent_id: str) -> str:
-    """What is kept of an agent from one run to the next: its tasks."""
+    """What is kept of an agent from one run to the next: its tasks and their files, what was sent from it."""
     return os.path.join(synapse_home(), "agents", agent_id)
 
 
