@@ -36,9 +36,12 @@ def main(argv: list[str]) -> int:
 
 
 def _seconds(text: str) -> float:
-    seconds = float(text)
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = 0.0
     if not 0.1 <= seconds <= 3600:
-        raise argparse.ArgumentTypeError("from 0.1 to 3600 seconds")
+        raise argparse.ArgumentTypeError(f"from 0.1 to 3600 seconds, not {text!r}")
     return seconds
 
 
