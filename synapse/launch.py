@@ -17,7 +17,7 @@ from synapse.agent_context import build_instructions
 from synapse.agents.flags import channel_arguments
 from synapse.config import Settings, load_settings
 from synapse.errors import SynapseError, UsageError
-from synapse.profiles import Profile, clear_bytes, instruction_arguments, pack_profile
+from synapse.profiles import Profile, clear_steps, instruction_arguments, pack_profile
 from synapse.registry import AgentRegistry, Entry, current_dir
 from synapse.relay.console import Console
 from synapse.relay.pty import Pty, make_winsize, split_winsize
@@ -319,7 +319,7 @@ def _make_relay(
         }
 
     def clear(line: str) -> list[tuple[float, bytes]]:
-        return [(0.0, clear_bytes(profile, len(line), line.count("\n") + 1)), (profile.clear_delay, b"")]
+        return clear_steps(profile, line)
 
     def on_ready() -> None:
         if report is not None:
