@@ -51,7 +51,7 @@ ROOMS: dict[str, set[str]] = {
     "output_parser": {"fences"},
     "status": {"registry"},
     "agents": {"jsontext", "processes", "registry", "status"},
-    "turns": {"agents", "registry"},
+    "turns": {"agents"},
     "observer": {
         *("agents", "error_detector", "idle_detector", "input_detector", "profiles", "registry"),
         *("screen_reply", "status", "terminal", "turns"),
@@ -193,7 +193,7 @@ ROOMS: dict[str, set[str]] = {
             "registry",
         ),
         "shell",
-        *("relay.console", "schema", "starter", "task", "task_shelf", "terminal", "tokens"),
+        *("relay.console", "starter", "task", "task_shelf", "terminal", "tokens"),
     },
     "demo": {"cells", "errors", "paths", "testing"},
     "tools": {"cli"},

@@ -125,7 +125,7 @@ size: {cols: 100, rows: 30}
     assert profile.ports == (9000, 9000)
     assert clear_bytes(profile, 1000) == b"\x01\x0b"
     assert profile.interrupt_keys == b"\x1b\x1b"
-    assert profile.idle_detection.mode == 2004
+    assert profile.idle_detection.pattern == "BRACKETED_PASTE_MODE"
     first, second = profile.input_detection.additional_patterns
     assert (first.pattern, first.type, first.options) == ("API key:", "password", ())
     assert (second.type, second.options) == ("selection", ("a", "b"))

@@ -151,11 +151,6 @@ class IdleDetection(Record):
     pattern_use: str
     timeout: float
 
-    @property
-    def mode(self) -> int | None:
-        """The terminal mode that the pattern names, if it names one."""
-        return MODE_NAMES.get(self.pattern) if self.pattern else None
-
 
 class InputPattern(Record):
     __slots__ = ("options", "pattern", "type")
