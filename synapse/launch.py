@@ -79,7 +79,9 @@ def claim(
             events = _bind_unix(paths.events_socket(agent_id))
             attach = _bind_unix(paths.attach_socket(agent_id))
         except OSError as error:
-            raise SynapseError(f"cannot create a socket in {error.filename}: {error.strerror}.") from error
+            raise SynapseError(
+                f"cannot create the socket {error.filename} ({error.strerror}): see `synapse doctor`."
+            ) from error
         entry = registry.register(
             agent_id,
             profile.name,
@@ -116,13 +118,17 @@ def _bind_tcp(candidates: Iterable[int], wanted: int | None, address: Address) -
         except OSError as error:
             sock.close()
             if error.errno == errno.EADDRNOTAVAIL:
-                raise UsageError(f"--host {address.name} is no address of this machine.") from error
+                raise UsageError(
+                    f"--host {address.name} is no address of this machine: use 127.0.0.1, ::1 or 0.0.0.0."
+                ) from error
             if wanted is not None:
                 reason = "is in use by another program" if error.errno == errno.EADDRINUSE else error.strerror
                 raise UsageError(
                     f"port {port} cannot be used ({reason}): choose another --port, or leave it out."
                 ) from error
-    raise SynapseError("no port is free from 8200 on: stop an agent, or name one with --port.")
+    raise SynapseError(
+        f"no port is free from {FIRST_COMMON_PORT} on: stop an agent, or name one with --port."
+    )
 
 
 def _bind_unix(path: str) -> _socket.socket:
@@ -276,7 +282,9 @@ def _spawn(
             return Pty.spawn(argv, env, console.winsize(), console.saved)
         return Pty.spawn(argv, _background_environment(env), make_winsize(*profile.size))
     except OSError as error:
-        raise SynapseError(f"cannot start {argv[0]}: {error.strerror}.") from error
+        raise SynapseError(
+            f"cannot start {argv[0]} ({error.strerror}): see `synapse doctor {profile.name}`."
+        ) from error
 
 
 def _make_relay(
