@@ -18,7 +18,6 @@ from collections.abc import Callable
 from synapse import composer
 from synapse.controller import TerminalController
 from synapse.draft_stash import PATIENCE, DraftStash
-from synapse.error_detector import ErrorDetector
 from synapse.output_parser import OutputParser
 from synapse.profiles import clear_bytes
 from synapse.questions import Questions
@@ -277,11 +276,10 @@ class Delivery:
             self._engine.finish(task, turn.reply, turn.source, derived)
 
     def _explained(self, turn: Turn) -> Json:
-        error = turn.error or {}
-        if "code" in error and "message" in error:
-            return error
-        found = ErrorDetector().detect_event(error) if error else None
-        found = found or self._controller.observer.error
+        """The observer has given what a channel told a code and a message; some end without a word."""
+        if turn.error:
+            return turn.error
+        found = self._controller.observer.error
         return (
             found.to_a2a_error() if found else _error("AGENT_ERROR", "the agent ended the turn with an error")
         )

@@ -77,7 +77,6 @@ ROOMS: dict[str, set[str]] = {
             "composer",
             "controller",
             "draft_stash",
-            "error_detector",
             "output_parser",
             "profiles",
             "questions",
