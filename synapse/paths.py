@@ -17,6 +17,13 @@ def a2a_home() -> str:
     return os.environ.get("A2A_HOME") or os.path.expanduser("~/.a2a")
 
 
+def shortened(directory: str) -> str:
+    """For people: with `~` for the user's home."""
+    home = os.path.expanduser("~").rstrip("/")
+    under = directory == home or directory.startswith(f"{home}/")
+    return f"~{directory[len(home) :]}" if under else directory
+
+
 def registry_dir() -> str:
     return os.path.join(a2a_home(), "registry")
 

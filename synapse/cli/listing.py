@@ -10,6 +10,7 @@ import sys
 import time
 from collections.abc import Sequence
 
+from synapse import paths
 from synapse.cells import aligned, crop
 from synapse.registry import AgentRegistry, Entry
 
@@ -50,14 +51,11 @@ def table(entries: Sequence[Entry], width: int | None = None) -> list[str]:
         return [
             "no agent is running: `synapse claude` runs one here, `synapse start claude` in the background"
         ]
-    home = os.path.expanduser("~")
     rows: list[tuple[str, ...]] = [_COLUMNS]
     for entry in entries:
         directory = "".join(c if c.isprintable() else "?" for c in str(entry["working_dir"]))
-        if directory == home or directory.startswith(home + "/"):
-            directory = "~" + directory[len(home) :]
         keys = ("name", "agent_type", "status", "port", "pid")
-        rows.append((*(str(entry[key]) for key in keys), directory))
+        rows.append((*(str(entry[key]) for key in keys), paths.shortened(directory)))
     lines = aligned(rows)
     return [crop(line, width) for line in lines] if width else lines
 
