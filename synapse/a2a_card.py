@@ -25,17 +25,16 @@ def agent_card(
     """`strict` leaves the 0.3 interfaces out. With a token set, where and who exactly is told to those who
     have it, in the extended card (`full`)."""
     base = (url or about.url).rstrip("/")
-    what = about.title or about.agent_type
     card = pb.AgentCard(
         name=about.name,
-        description=about.description or f"{what}, in a terminal of its own, wrapped by Synapse",
+        description=about.summary,
         version=about.version,
         default_input_modes=INPUT_MODES,
         default_output_modes=("text/plain", "application/json"),
         capabilities=pb.AgentCapabilities(
             streaming=True, push_notifications=True, extended_agent_card=token_set
         ),
-        skills=_skills(about, what),
+        skills=_skills(about),
     )
     for version in ("1.0",) if strict else ("1.0", "0.3"):
         for binding, path in (("JSONRPC", "/"), ("HTTP+JSON", REST)):
@@ -68,12 +67,12 @@ def card_document(card: pb.AgentCard, strict: bool = False) -> Json:
     return found
 
 
-def _skills(about: About, what: str) -> list[pb.AgentSkill]:
+def _skills(about: About) -> list[pb.AgentSkill]:
     return [
         pb.AgentSkill(
             id=about.agent_type,
-            name=what,
-            description=about.description or f"Does what {what} does: give it a task in plain words",
+            name=about.what,
+            description=about.description or f"Does what {about.what} does: give it a task in plain words",
             tags=["agent", *about.tags, about.agent_type],
             examples=["review the changes in this directory"],
         ),

@@ -215,10 +215,14 @@ class A2AHandler(RequestHandler):
         push.remove_config(task.id, params.id)
 
     def _pushed(self, task_id: str) -> tuple[PushSender, Task]:
+        push = self._sender()
+        with standard_errors():
+            return push, self.engine.store.get(task_id)
+
+    def _sender(self) -> PushSender:
         if self.push is None:
             raise errors.PushNotificationNotSupportedError("nothing is pushed from here: subscribe instead.")
-        with standard_errors():
-            return self.push, self.engine.store.get(task_id)
+        return self.push
 
     async def _push_config(
         self, configuration: pb.SendMessageConfiguration, context: ServerCallContext
@@ -226,9 +230,7 @@ class A2AHandler(RequestHandler):
         """What a message asks to be told, checked before anything is begun."""
         if not configuration.HasField("task_push_notification_config"):
             return None
-        if self.push is None:
-            raise errors.PushNotificationNotSupportedError("nothing is pushed from here: subscribe instead.")
-        return await _checked(self.push, configuration.task_push_notification_config, context)
+        return await _checked(self._sender(), configuration.task_push_notification_config, context)
 
     # --- the extended card --------------------------------------------------------------------------------
 

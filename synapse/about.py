@@ -24,3 +24,12 @@ class About:
     version: str = __version__
     tags: tuple[str, ...] = ()
     grpc: str = ""  # host:port, only if it is to be in the card
+
+    @property
+    def what(self) -> str:
+        """What kind of agent it is, for people."""
+        return self.title or self.agent_type
+
+    @property
+    def summary(self) -> str:
+        return self.description or f"{self.what}, in a terminal of its own, wrapped by Synapse"

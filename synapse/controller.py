@@ -61,6 +61,11 @@ class TerminalController:
     def status(self) -> str:
         return self.observer.verdict.status
 
+    @property
+    def takes_pastes(self) -> bool:
+        """Whether text is given to the agent as a bracketed paste now."""
+        return self.profile.paste != "plain" and self.screen.mode(2004)
+
     # --- from the relay -----------------------------------------------------------------------------------
 
     def feed(self, data: bytes) -> None:

@@ -18,7 +18,6 @@ from collections.abc import Callable
 from synapse import composer
 from synapse.controller import TerminalController
 from synapse.draft_stash import PATIENCE, DraftStash
-from synapse.error_detector import ErrorDetector
 from synapse.output_parser import OutputParser
 from synapse.profiles import clear_bytes
 from synapse.questions import Questions
@@ -148,7 +147,7 @@ class Delivery:
         name = f"{task.id}/{len(task.receipts)}"
         self._begin(text)
         self._store.add_receipt(task, "typing", injection=name, bytes=len(text.encode()), mark=self._mark)
-        steps = composer.typing(controller.profile, text, self._bracketed)
+        steps = composer.typing(controller.profile, text, controller.takes_pastes)
         drafted = controller.draft
         if drafted:
             steps = self._stash.take() + steps
@@ -173,14 +172,10 @@ class Delivery:
             await self._typist.inject(f"{name}/clear", [(0.0, clear_bytes(controller.profile, len(text)))])
             self._engine.fail(task, _error("NOT_TAKEN", "the agent did not take the message"))
 
-    @property
-    def _bracketed(self) -> bool:
-        return self._controller.profile.paste != "plain" and self._controller.screen.mode(2004)
-
     def _is_starting(self) -> bool:
         """A CLI that always takes pastes does not yet; one that never does, after a while, is typed at."""
         early = self._clock() - self._began < STARTING
-        return early and self._controller.profile.paste == "bracketed" and not self._bracketed
+        return early and self._controller.profile.paste == "bracketed" and not self._controller.takes_pastes
 
     def _text(self, task: Task, message: Json) -> str:
         """What is typed: the mark and the message, or where it can be read."""
@@ -188,7 +183,7 @@ class Delivery:
         mark = composer.mark(task.short_id, sender_id(message.get("sender") or task.sender))
         body = composer.clean(message_text(keep_files(self._folder, task.id, message))).strip()
         text = f"{mark} {composer.guard(body, profile.expands)}"
-        if composer.can_take(text, self._bracketed, profile.paste_limit):
+        if composer.can_take(text, self._controller.takes_pastes, profile.paste_limit):
             return text
         path = keep_text(self._folder, task.id, len(task.history), body)
         return (
@@ -245,7 +240,8 @@ class Delivery:
                     continue
             self._questions.tell(task)
             self._tell_progress(task)
-            await self._stash.give_back(self._bracketed and self._controller.status == PROCESSING)
+            busy = self._controller.status == PROCESSING
+            await self._stash.give_back(busy and self._controller.takes_pastes)
             await self._pause(self._next_look())
 
     def _over(self) -> bool:
@@ -280,11 +276,10 @@ class Delivery:
             self._engine.finish(task, turn.reply, turn.source, derived)
 
     def _explained(self, turn: Turn) -> Json:
-        error = turn.error or {}
-        if "code" in error and "message" in error:
-            return error
-        found = ErrorDetector().detect_event(error) if error else None
-        found = found or self._controller.observer.error
+        """The observer has given what a channel told a code and a message; some end without a word."""
+        if turn.error:
+            return turn.error
+        found = self._controller.observer.error
         return (
             found.to_a2a_error() if found else _error("AGENT_ERROR", "the agent ended the turn with an error")
         )

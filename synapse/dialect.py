@@ -78,6 +78,7 @@ _STREAM: dict[int | str, dict[str, Any]] = {
 
 TaskId = Annotated[str, Path(description="a task's id; the short one will do while it is under way")]
 SendBody = Annotated[SendRequest, Body(openapi_examples=_SEND_EXAMPLES)]
+Priority = Annotated[int, Query(ge=1, le=5, description="5 interrupts what the agent is doing")]
 
 
 def dialect_routes(
@@ -181,10 +182,7 @@ def _sending(engine: TaskEngine) -> APIRouter:
         return JSONResponse({"task": (await take(request)).to_dict()})
 
     @router.post("/send-priority", response_model=TaskEnvelope, responses=responses(*TAKING))
-    async def send_priority(
-        request: SendBody,
-        priority: Annotated[int, Query(ge=1, le=5, description="5 interrupts what the agent is doing")] = 1,
-    ) -> Response:
+    async def send_priority(request: SendBody, priority: Priority = 1) -> Response:
         """The same, with a place in the queue."""
         return JSONResponse({"task": (await take(request, priority)).to_dict()})
 
@@ -194,10 +192,7 @@ def _sending(engine: TaskEngine) -> APIRouter:
         response_class=EventStream,
         responses=in_json(responses(*TAKING)) | _STREAM,
     )
-    async def send_subscribe(
-        request: SendBody,
-        priority: Annotated[int, Query(ge=1, le=5, description="5 interrupts what the agent is doing")] = 1,
-    ) -> Response:
+    async def send_subscribe(request: SendBody, priority: Priority = 1) -> Response:
         """Give the agent a task, and follow it."""
         task = await take(request, priority)
         return EventStream(events_of(engine, task.id))
@@ -280,7 +275,6 @@ def _steering(engine: TaskEngine) -> APIRouter:
 
 
 def old_card(about: About, token_set: bool = False) -> Json:
-    what = about.title or about.agent_type
     context: Json = {
         "name": about.name,
         "agent_type": about.agent_type,
@@ -296,10 +290,9 @@ def old_card(about: About, token_set: bool = False) -> Json:
     }
     if not token_set:
         context |= {"agent_id": about.agent_id, "working_dir": about.working_dir}
-    description = about.description or f"{what}, in a terminal of its own, wrapped by Synapse"
     return {
         "name": about.name,
-        "description": description,
+        "description": about.summary,
         "url": about.url,
         "version": about.version,
         "capabilities": {"streaming": True, "pushNotifications": True, "stateTransitionHistory": True},
@@ -309,8 +302,8 @@ def old_card(about: About, token_set: bool = False) -> Json:
         "skills": [
             {
                 "id": about.agent_type,
-                "name": what,
-                "description": description,
+                "name": about.what,
+                "description": about.summary,
                 "tags": ["agent", about.agent_type],
                 "examples": ["review the changes in this directory"],
             }

@@ -14,7 +14,7 @@ from collections.abc import Callable
 
 from synapse import composer
 from synapse.controller import TerminalController
-from synapse.profiles import clear_bytes
+from synapse.profiles import clear_steps
 from synapse.relay.injector import DONE
 from synapse.typist import Typist
 
@@ -57,13 +57,12 @@ class DraftStash:
         """The writes that take the draft out; from now on it is kept here."""
         text = self._controller.draft_text
         assert text
-        profile, rows = self._controller.profile, text.count("\n") + 1
         try:
             self._keep(text)
         except OSError as error:
             logger.warning("a draft cannot be kept on disk: %s", error)
         self.held = text
-        return [(0.0, clear_bytes(profile, len(text), rows)), (profile.clear_delay, b"")]
+        return clear_steps(self._controller.profile, text)
 
     def drop(self) -> None:
         """It is in the composer, or back in it."""
@@ -81,13 +80,12 @@ class DraftStash:
         paused = self._clock() - controller.last_key >= QUIET
         if not text or not now or controller.draft or not paused:
             return
-        bracketed = controller.profile.paste != "plain" and controller.screen.mode(2004)
-        if "\n" in text and not bracketed:
+        if "\n" in text and not controller.takes_pastes:
             logger.warning("a draft of several lines cannot be put back: it is in %s", self._path)
             self.held = ""
             return
         data = text.encode()
-        if "\n" in text or ("\t" in text and bracketed):  # a tab is a key of its own
+        if "\n" in text or ("\t" in text and controller.takes_pastes):  # a tab is a key of its own
             data = composer.PASTE_START + data + composer.PASTE_END
         self._count += 1
         name = f"draft/{self._run}/{self._clock()}/{self._count}"

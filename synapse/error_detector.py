@@ -17,7 +17,7 @@ import signal
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from synapse.menus import Cursor, composer
+from synapse.menus import Cursor, composer, screen_rows
 
 # Codes, the most telling first. AGENT_ERROR: the CLI reports an error that says nothing of these.
 CODES = (
@@ -80,8 +80,8 @@ STATUSES = {
     413: "CONTEXT_LIMIT",
     429: "RATE_LIMIT",
     503: "OVERLOADED",
+    529: "OVERLOADED",
 }
-STATUSES |= {529: "OVERLOADED"}
 
 READ = 4000  # characters of a message that are looked at
 
@@ -152,9 +152,7 @@ class ErrorDetector:
         self, lines: Sequence[str], cursor: Cursor | None, cursor_visible: bool | None = None
     ) -> list[DetectedError]:
         """The error that the last turn shows, if it ended with one. `cursor` is (column, row)."""
-        rows = [line[:1000].rstrip() for line in lines]
-        while rows and not rows[-1]:
-            rows.pop()
+        rows = screen_rows(lines)
         begin = composer(rows, cursor, cursor_visible)
         if begin is None:
             shown = [
@@ -172,9 +170,7 @@ class ErrorDetector:
         prompt: str | None = None,
     ) -> bool:
         """Whether the last turn was stopped: the CLI says so, or gives the `prompt` back to edit."""
-        rows = [line[:1000].rstrip() for line in lines]
-        while rows and not rows[-1]:
-            rows.pop()
+        rows = screen_rows(lines)
         begin = composer(rows, cursor, cursor_visible)
         if begin is not None and prompt and "".join(prompt.split()) in "".join("".join(rows[begin:]).split()):
             return True

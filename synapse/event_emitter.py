@@ -27,7 +27,7 @@ END_STATES = frozenset(("completed", "failed", "canceled", "rejected"))
 class SSEEvent:
     """A server-sent event. One with no type is a sign of life."""
 
-    event_type: str  # status | artifact | error
+    event_type: str  # status | artifact | receipt
     data: dict[str, Any]
     id: str = field(default_factory=lambda: str(uuid.uuid4()))
     retry: int | None = None

@@ -16,7 +16,6 @@ from synapse.errors import SynapseError, UsageError
 from synapse.registry import RESERVED_NAMES
 
 ALIAS = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
-RESERVED = RESERVED_NAMES
 
 
 @dataclass(frozen=True)
@@ -118,7 +117,7 @@ class ExternalAgentRegistry:
     def free_alias(self, wanted: str) -> str:
         """An alias that nobody has, made of a name."""
         base = re.sub(r"[^A-Za-z0-9._-]+", "-", wanted.strip()).strip("-._").lower()[:56]
-        base = base if base and base not in RESERVED else "agent"
+        base = base if base and base not in RESERVED_NAMES else "agent"
         alias, number = base, 1
         while self.get(alias) is not None:
             number += 1
@@ -163,10 +162,10 @@ class ExternalAgentRegistry:
 
 
 def check_alias(alias: str) -> None:
-    if not ALIAS.fullmatch(alias) or alias.casefold() in RESERVED:
+    if not ALIAS.fullmatch(alias) or alias.casefold() in RESERVED_NAMES:
         raise UsageError(
             f"{alias[:70]!r} cannot be an alias: use up to 64 letters, digits, - _ and ., "
-            f"and not {' or '.join(sorted(RESERVED))}."
+            f"and not {' or '.join(sorted(RESERVED_NAMES))}."
         )
 
 

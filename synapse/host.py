@@ -287,7 +287,7 @@ class Host:
         assert isinstance(entry, dict) and (console is None or isinstance(console, dict))
         self._entry, self._console = entry, console
         self._settings, self._token = unpack_settings(hello["settings"]), hello["token"]
-        _log_to(paths.log_file(str(entry["name"])))
+        _log_to(paths.log_file(str(entry["name"])), self._settings.log_level)
         child = int(str(hello["child"]))
         self._child = (child, processes.start_time(child))
         profile = unpack_profile(hello["profile"])  # as it was when the agent was started
@@ -332,7 +332,7 @@ class Host:
         if self._transport is not None:
             self._transport.write(frame)
 
-    # --- status ----------------------------------------------------------------------------
+    # --- status -------------------------------------------------------------------------------------------
 
     def _watch_status(self) -> None:
         """See to it that the status is looked at soon; one look serves any number of causes."""
@@ -386,12 +386,12 @@ def _open_engine(folder: str, run: str, limits: LimitSettings) -> TaskEngine:
     return TaskEngine(store, allowed)
 
 
-def _log_to(path: str) -> None:
+def _log_to(path: str, level: str) -> None:
     handler = logging.handlers.RotatingFileHandler(path, maxBytes=1_000_000, backupCount=3, delay=True)
     handler.setFormatter(
         logging.Formatter("%(asctime)s host[%(process)d] %(name)s: %(message)s", "%Y-%m-%d %H:%M:%S")
     )
-    logging.basicConfig(level=logging.INFO, handlers=[handler])
+    logging.basicConfig(level=level.upper(), handlers=[handler])
 
 
 async def _main(fds: list[int], umask: int) -> None:

@@ -12,11 +12,10 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from synapse.menus import Cursor, Menu, composer, find_menu
+from synapse.menus import LINE, Cursor, Menu, composer, find_menu, screen_rows
 
 Pattern = tuple[re.Pattern[str], list[str] | None]
 TYPES = ("confirmation", "selection", "text", "password")
-LINE = 1000  # characters of a line that are looked at
 
 
 @dataclass
@@ -123,9 +122,7 @@ class InputRequiredDetector:
         """What the screen asks now. `cursor` is (column, row); tell `cursor_visible` where it is known."""
         if not self.enabled:
             return None
-        rows = [line[:LINE].rstrip() for line in lines]
-        while rows and not rows[-1]:
-            rows.pop()
+        rows = screen_rows(lines)
         if not rows or (cursor_visible and cursor is not None and cursor[1] >= len(rows)):
             return None  # a cursor shown below everything: the program that drew this has gone
         if composer(rows, cursor, cursor_visible) is not None:

@@ -17,7 +17,7 @@ from synapse.agent_context import build_instructions
 from synapse.agents.flags import channel_arguments
 from synapse.config import Settings, load_settings
 from synapse.errors import SynapseError, UsageError
-from synapse.profiles import Profile, clear_bytes, instruction_arguments, pack_profile
+from synapse.profiles import Profile, clear_steps, instruction_arguments, pack_profile
 from synapse.registry import AgentRegistry, Entry, current_dir
 from synapse.relay.console import Console
 from synapse.relay.pty import Pty, make_winsize, split_winsize
@@ -79,7 +79,9 @@ def claim(
             events = _bind_unix(paths.events_socket(agent_id))
             attach = _bind_unix(paths.attach_socket(agent_id))
         except OSError as error:
-            raise SynapseError(f"cannot create a socket in {error.filename}: {error.strerror}.") from error
+            raise SynapseError(
+                f"cannot create the socket {error.filename} ({error.strerror}): see `synapse doctor`."
+            ) from error
         entry = registry.register(
             agent_id,
             profile.name,
@@ -116,13 +118,17 @@ def _bind_tcp(candidates: Iterable[int], wanted: int | None, address: Address) -
         except OSError as error:
             sock.close()
             if error.errno == errno.EADDRNOTAVAIL:
-                raise UsageError(f"--host {address.name} is no address of this machine.") from error
+                raise UsageError(
+                    f"--host {address.name} is no address of this machine: use 127.0.0.1, ::1 or 0.0.0.0."
+                ) from error
             if wanted is not None:
                 reason = "is in use by another program" if error.errno == errno.EADDRINUSE else error.strerror
                 raise UsageError(
                     f"port {port} cannot be used ({reason}): choose another --port, or leave it out."
                 ) from error
-    raise SynapseError("no port is free from 8200 on: stop an agent, or name one with --port.")
+    raise SynapseError(
+        f"no port is free from {FIRST_COMMON_PORT} on: stop an agent, or name one with --port."
+    )
 
 
 def _bind_unix(path: str) -> _socket.socket:
@@ -276,7 +282,9 @@ def _spawn(
             return Pty.spawn(argv, env, console.winsize(), console.saved)
         return Pty.spawn(argv, _background_environment(env), make_winsize(*profile.size))
     except OSError as error:
-        raise SynapseError(f"cannot start {argv[0]}: {error.strerror}.") from error
+        raise SynapseError(
+            f"cannot start {argv[0]} ({error.strerror}): see `synapse doctor {profile.name}`."
+        ) from error
 
 
 def _make_relay(
@@ -319,7 +327,7 @@ def _make_relay(
         }
 
     def clear(line: str) -> list[tuple[float, bytes]]:
-        return [(0.0, clear_bytes(profile, len(line), line.count("\n") + 1)), (profile.clear_delay, b"")]
+        return clear_steps(profile, line)
 
     def on_ready() -> None:
         if report is not None:

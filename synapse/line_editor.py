@@ -21,11 +21,10 @@ _HARMLESS = frozenset({"page-up", "page-down", "insert", "ctrl-l"})
 
 
 class LineEditor:
-    """`columns` is the terminal's width; `backslash` whether a backslash before Enter makes a new line."""
+    """`columns` is the terminal's width."""
 
-    def __init__(self, columns: int = 0, backslash: bool = False) -> None:
+    def __init__(self, columns: int = 0) -> None:
         self.columns = columns
-        self.backslash = backslash
         self.known = True
         self.text = ""  # while unknown: what was typed since
         self.cursor = 0
@@ -78,13 +77,8 @@ class LineEditor:
 
     def enter(self) -> None:
         """Enter has gone to the CLI, which most likely takes the line."""
-        before = self.text[: self.cursor]
-        if before.endswith("\\"):
-            if self.known and self.backslash:
-                self._cut(self.cursor - 1, self.cursor)
-                self.insert("\n")
-            else:
-                self.forget()
+        if self.text[: self.cursor].endswith("\\"):
+            self.forget()  # some make a new line of it
         elif self.at_mention:
             self.forget(blank=True)  # or the completion that is open takes it
         else:

@@ -55,6 +55,7 @@ _NUMBERED = re.compile(r"› \d+\.")  # a menu, or a draft that is a list
 FIELDS = (re.compile(r"Paste code here if prompted >"),)  # Claude's login
 SENDS = ("submit", "save")  # what Enter does with a field
 GAP = 4  # blank rows that part a dialog from what is above it
+LINE = 1000  # characters of a line that are looked at
 HINTS = 400  # characters that a line of key hints may have
 COMPOSER_FOOTER = 6  # rows that a CLI may draw below its composer
 
@@ -90,6 +91,14 @@ class Menu:
     detail: str | None = None
     cancel: str | None = None
     wants_text: bool = False  # a field to type into: the keys say how to send what was typed
+
+
+def screen_rows(lines: Sequence[str]) -> list[str]:
+    """The rows that are looked at: without blanks at their ends, and none that are blank at the bottom."""
+    rows = [line[:LINE].rstrip() for line in lines]
+    while rows and not rows[-1]:
+        rows.pop()
+    return rows
 
 
 def composer(rows: Sequence[str], cursor: Cursor | None, visible: bool | None = None) -> int | None:

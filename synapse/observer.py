@@ -246,6 +246,8 @@ class Observer:
     def _explained(self, event: dict[str, Any]) -> dict[str, Any]:
         """What a channel tells of an error, with a code and a message; Codex leaves that to the screen."""
         found = self._errors.detect_event(event)
+        if found is None and all(isinstance(event.get(key), str) for key in ("code", "message")):
+            return event  # an agent that tells by itself has said both
         if found is None or found.message == UNTOLD:
             found = self._error_on_screen() or found
         return (found or DetectedError("AGENT_ERROR", UNTOLD)).to_a2a_error()

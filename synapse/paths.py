@@ -17,6 +17,13 @@ def a2a_home() -> str:
     return os.environ.get("A2A_HOME") or os.path.expanduser("~/.a2a")
 
 
+def shortened(directory: str) -> str:
+    """For people: with `~` for the user's home."""
+    home = os.path.expanduser("~").rstrip("/")
+    under = directory == home or directory.startswith(f"{home}/")
+    return f"~{directory[len(home) :]}" if under else directory
+
+
 def registry_dir() -> str:
     return os.path.join(a2a_home(), "registry")
 
@@ -120,7 +127,7 @@ def remove_sockets(agent_id: str) -> None:
 
 
 def agent_dir(agent_id: str) -> str:
-    """What is kept of an agent from one run to the next: its tasks."""
+    """What is kept of an agent from one run to the next: its tasks and their files, what was sent from it."""
     return os.path.join(synapse_home(), "agents", agent_id)
 
 

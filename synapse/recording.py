@@ -40,8 +40,13 @@ async def record(controller: TerminalController) -> AsyncIterator[bytes]:
         put("m", "turn " + json.dumps({"prompt": turn.prompt, "reply": turn.reply, "source": turn.source}))
 
     cols, rows = controller.screen.size
-    header = {"version": 2, "width": cols, "height": rows, "timestamp": int(time.time())}
-    header["command"] = controller.profile.name  # type: ignore[assignment]
+    header = {
+        "version": 2,
+        "width": cols,
+        "height": rows,
+        "timestamp": int(time.time()),
+        "command": controller.profile.name,
+    }
     put("o", controller.screen.snapshot().decode("utf-8", "replace"))
     put("m", f"status {controller.status}")
     controller.add_output_callback(on_output)

@@ -171,7 +171,9 @@ class AgentRegistry:
         except FileNotFoundError:
             return {}, []
         except OSError as error:
-            raise SynapseError(f"cannot read {self.registry_dir}: {error.strerror}.") from error
+            raise SynapseError(
+                f"cannot read {self.registry_dir} ({error.strerror}): make it readable, or set A2A_HOME."
+            ) from error
         live, dead = [], []
         for name in names:
             if name.endswith(".json"):
@@ -256,7 +258,9 @@ class AgentRegistry:
             os.replace(temporary, path)
         except OSError as error:
             _unlink(temporary)
-            raise SynapseError(f"cannot write {path}: {error.strerror}.") from error
+            raise SynapseError(
+                f"cannot write {path} ({error.strerror}): make room or make it writable, or set A2A_HOME."
+            ) from error
 
     def _take_lock(self, agent_id: str) -> None:
         path = self._lock(agent_id)

@@ -46,7 +46,6 @@ class Verdict:
     status: str
     reason: str
     confidence: float
-    because: Evidence | None = None
     against: tuple[Evidence, ...] = ()
     overruled_in: float | None = None  # seconds until `against` wins if nothing changes
 
@@ -84,11 +83,11 @@ class StatusModel:
             healed = against[0]
             reason = f"{healed.why}, for {now - healed.since:.1f} s, against an older {best.why}"
             self._status = self._narrow(healed, known)
-            return Verdict(self._status, reason, CONFIDENCE[healed.trust] * 0.9, healed, (best,))
+            return Verdict(self._status, reason, CONFIDENCE[healed.trust] * 0.9, (best,))
         confidence = CONFIDENCE[best.trust] * (0.9 if against else 1.0)
         overruled_in = None if wins_at is None else wins_at - now
         self._status = self._narrow(best, known)
-        return Verdict(self._status, best.why, confidence, best, against, overruled_in)
+        return Verdict(self._status, best.why, confidence, against, overruled_in)
 
     def _narrow(self, chosen: Evidence, known: list[Evidence]) -> str:
         """One status where the chosen evidence allows several: what lesser sources leave of it."""

@@ -1,6 +1,6 @@
 """A terminal to test programs in: a real PTY, a real screen model, and waiting for what a user would see.
 
-Used by Synapse's own tests, and open to anyone who writes a profile:
+Used by Synapse's own tests and its demo, and open to anyone who writes a profile:
 
     with Terminal(["synapse", "dummy"], cols=80, rows=24) as terminal:
         terminal.wait_for("dummy>")

@@ -28,7 +28,7 @@ def stash(tmp_path: Path, text: str) -> tuple[DraftStash, Any, Typist]:
         draft=True,
         draft_text=text,
         last_key=0.0,
-        screen=SimpleNamespace(mode=lambda number: number == 2004),
+        takes_pastes=True,
     )
     controller.set_draft = lambda empty, text: None
     typist: Any = Typist()

@@ -113,6 +113,18 @@ def test_what_an_agent_said_that_ended_at_once_is_in_the_log(home: Home) -> None
     assert (home.path / "synapse" / "logs" / "a.out").read_text() == "last words\n"
 
 
+@pytest.mark.parametrize("level", ["info", "error"])
+def test_the_log_holds_what_its_level_lets_in(
+    home: Home, monkeypatch: pytest.MonkeyPatch, level: str
+) -> None:
+    monkeypatch.setenv("SYNAPSE_LOG_LEVEL", level)
+    relay = Relay(home)
+    relay.wire.sendall(relay.hello() + wire.pack_json(wire.EXIT, 0))
+    assert relay.leave() == 0
+    log = Path(paths.log_file("a"))
+    assert ("is here" in log.read_text() if log.exists() else False) == (level == "info")
+
+
 def test_a_host_that_serves_ends_with_a_relay_that_has_not_read_its_words(home: Home) -> None:
     relay = Relay(home)
     relay.wire.sendall(relay.hello())

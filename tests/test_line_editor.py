@@ -141,10 +141,6 @@ def test_a_backslash_before_enter() -> None:
     editor = edited("one\\")
     editor.enter()
     assert editor.line is None and not editor.is_empty
-    editor = edited("one\\")
-    editor.backslash = True
-    editor.enter()
-    assert editor.line == "one\n"
 
 
 class Reference:

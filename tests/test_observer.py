@@ -48,6 +48,15 @@ class Agent:
         return self.observer.verdict.status
 
 
+def test_an_error_that_an_agent_tells_by_itself_is_the_turns() -> None:
+    agent = Agent("dummy")
+    agent.observer.event({"event": "turn_started", "prompt": "save it"}, agent.now)
+    told = {"code": "DISK_FULL", "message": "there is no room left"}
+    agent.observer.event({"event": "turn_ended", "outcome": "failed", "error": told}, agent.now)
+    turn = agent.observer.turns.finished[-1]
+    assert (turn.outcome, turn.error) == ("failed", told)
+
+
 def test_a_turn_of_claude_by_its_hooks() -> None:
     claude = Agent("claude")
     claude.writes("\x1b]0;✳ Claude Code\x07" + IDLE)

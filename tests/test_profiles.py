@@ -11,6 +11,7 @@ import pytest
 import yaml
 
 from synapse import paths, profiles
+from synapse.cli import COMMANDS
 from synapse.cli import profiles as command
 from synapse.errors import ProfileError, UsageError
 from synapse.profiles import clear_bytes, instruction_arguments, list_profiles, load_profile, runs_bare
@@ -124,7 +125,7 @@ size: {cols: 100, rows: 30}
     assert profile.ports == (9000, 9000)
     assert clear_bytes(profile, 1000) == b"\x01\x0b"
     assert profile.interrupt_keys == b"\x1b\x1b"
-    assert profile.idle_detection.mode == 2004
+    assert profile.idle_detection.pattern == "BRACKETED_PASTE_MODE"
     first, second = profile.input_detection.additional_patterns
     assert (first.pattern, first.type, first.options) == ("API key:", "password", ())
     assert (second.type, second.options) == ("selection", ("a", "b"))
@@ -235,6 +236,10 @@ def test_a_reserved_word_and_an_odd_name_are_no_profiles(write: Write) -> None:
     ]
     path = write("my agent.yaml", "command: x\n")
     assert problems("my agent") == [f"{path}: the name of a profile must be letters, digits, _ and -"]
+
+
+def test_every_command_is_reserved() -> None:
+    assert set(COMMANDS) <= profiles.RESERVED
 
 
 def test_yml_works_and_both_endings_at_once_do_not(write: Write) -> None:

@@ -56,6 +56,19 @@ class Surroundings:
         return found
 
 
+def text_of(value: object) -> str:
+    """A field of somebody else's JSON that should be text."""
+    return value if isinstance(value, str) else ""
+
+
+def changed_at(path: str) -> float:
+    """When a file or folder last changed; 0 where there is none."""
+    try:
+        return os.stat(path).st_mtime
+    except OSError:
+        return 0.0
+
+
 class Channel:
     """A CLI without one: nothing but its screen."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from synapse.agents.base import Channel, Surroundings
+from synapse.agents.base import Channel, Surroundings, text_of
 from synapse.agents.facts import Fact, PromptAccepted, Said, StateSeen, TokensUsed, ToolUsed, TurnEnded
 from synapse.agents.tail import JsonlTail
 from synapse.registry import INPUT_REQUIRED, PROCESSING, READY
@@ -33,7 +33,7 @@ class ClaudeChannel(Channel):
         self._follow(event.get("transcript_path"), fresh=name == "SessionStart")
         facts = self.poll()
         if name == "UserPromptSubmit":
-            facts.append(PromptAccepted(HOOK, _text(event.get("prompt"))))
+            facts.append(PromptAccepted(HOOK, text_of(event.get("prompt"))))
             facts.append(StateSeen(HOOK, (PROCESSING,), "hook UserPromptSubmit"))
         elif name == "PostToolUse":
             facts.append(StateSeen(HOOK, (PROCESSING,), "hook PostToolUse"))
@@ -97,7 +97,7 @@ def _line(line: Mapping[str, Any]) -> list[Fact]:
         return []
     blocks = [block for block in blocks if isinstance(block, dict)]
     if line.get("type") == "user":
-        if any(_text(block.get("text")).startswith(_INTERRUPTED) for block in blocks):
+        if any(text_of(block.get("text")).startswith(_INTERRUPTED) for block in blocks):
             why = "transcript: interrupted by the user"
             return [TurnEnded(TRANSCRIPT, "interrupted", why=why), StateSeen(TRANSCRIPT, (READY,), why)]
         return []
@@ -107,13 +107,11 @@ def _line(line: Mapping[str, Any]) -> list[Fact]:
     key = str(line.get("uuid", ""))
     for index, block in enumerate(blocks):
         if block.get("type") == "text" and not line.get("isApiErrorMessage"):
-            facts.append(Said(TRANSCRIPT, _text(block.get("text")), f"{key}/{index}"))
+            facts.append(Said(TRANSCRIPT, text_of(block.get("text")), f"{key}/{index}"))
         elif block.get("type") == "tool_use":
             detail = block.get("input")
-            name = _text(block.get("name"))
-            facts.append(
-                ToolUsed(TRANSCRIPT, name, _text(block.get("id")), detail if isinstance(detail, dict) else {})
-            )
+            name, call = text_of(block.get("name")), text_of(block.get("id"))
+            facts.append(ToolUsed(TRANSCRIPT, name, call, detail if isinstance(detail, dict) else {}))
     usage = message.get("usage")
     if isinstance(usage, dict):
         facts.append(
@@ -131,7 +129,3 @@ def _line(line: Mapping[str, Any]) -> list[Fact]:
 def _count(usage: Mapping[str, Any], key: str) -> int:
     value = usage.get(key)
     return value if isinstance(value, int) else 0
-
-
-def _text(value: object) -> str:
-    return value if isinstance(value, str) else ""

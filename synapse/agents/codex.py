@@ -7,7 +7,7 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
-from synapse.agents.base import Channel, Surroundings
+from synapse.agents.base import Channel, Surroundings, changed_at, text_of
 from synapse.agents.facts import Fact, PromptAccepted, Said, StateSeen, TokensUsed, ToolUsed, TurnEnded
 from synapse.agents.tail import JsonlTail
 from synapse.registry import PROCESSING, READY
@@ -43,7 +43,7 @@ class CodexChannel(Channel):
         return facts  # the rollout has told the same, or it is the thread that makes titles
 
     def poll(self) -> list[Fact]:
-        if not self._rollouts or any(_changed_at(path) != at for path, at in self._folders.items()):
+        if not self._rollouts or any(changed_at(path) != at for path, at in self._folders.items()):
             self._find()
         return self._read()
 
@@ -74,7 +74,7 @@ class CodexChannel(Channel):
             day = os.path.dirname(path)
             again = again or whose == "unknown"
             self._folders |= dict.fromkeys((day, os.path.dirname(day)), 0.0)
-        self._folders = {folder: 0.0 if again else _changed_at(folder) for folder in self._folders}
+        self._folders = {folder: 0.0 if again else changed_at(folder) for folder in self._folders}
 
     def _line(self, kind: str, payload: Mapping[str, Any]) -> list[Fact]:
         what = str(payload.get("type", ""))
@@ -96,10 +96,10 @@ class CodexChannel(Channel):
             return facts
         if what == "user_message":  # older versions say the same in two events of their own
             self._prompted = True
-            return [PromptAccepted(TRANSCRIPT, _text(payload.get("message")))]
+            return [PromptAccepted(TRANSCRIPT, text_of(payload.get("message")))]
         if what == "agent_message":
             self._said_by_turn += 1
-            return [Said(TRANSCRIPT, _text(payload.get("message")), str(self._said_by_turn))]
+            return [Said(TRANSCRIPT, text_of(payload.get("message")), str(self._said_by_turn))]
         if what == "token_count":
             return _tokens(payload)
         if what == "task_complete":
@@ -150,19 +150,12 @@ def _whose(path: str) -> str:
     return "human" if source is None or isinstance(source, str) else "agent"
 
 
-def _changed_at(folder: str) -> float:
-    try:
-        return os.stat(folder).st_mtime
-    except OSError:
-        return 0.0
-
-
 def _item(item: object) -> list[Fact]:
     if not isinstance(item, dict):
         return []
     parts = item.get("content")
     parts = parts if isinstance(parts, list) else []
-    text = "".join(_text(part.get("text")) for part in parts if isinstance(part, dict))
+    text = "".join(text_of(part.get("text")) for part in parts if isinstance(part, dict))
     if item.get("type") == "UserMessage":
         return [PromptAccepted(TRANSCRIPT, text)]
     if item.get("type") == "AgentMessage":
@@ -192,7 +185,3 @@ def _tokens(payload: Mapping[str, Any]) -> list[Fact]:
         return []
     total = info.get("total_token_usage") if isinstance(info, dict) else None
     return [TokensUsed(int(counts[0] or 0), int(counts[1] or 0), str(total))]
-
-
-def _text(value: object) -> str:
-    return value if isinstance(value, str) else ""

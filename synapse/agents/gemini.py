@@ -9,7 +9,7 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-from synapse.agents.base import Channel, Surroundings
+from synapse.agents.base import Channel, Surroundings, changed_at
 from synapse.agents.facts import Fact, Failed, PromptAccepted, Said, TokensUsed, ToolUsed, TurnEnded
 from synapse.agents.tail import JsonlTail
 from synapse.status import TRANSCRIPT
@@ -63,7 +63,7 @@ class GeminiChannel(Channel):
         """Another chat with a prompt from just after Enter: whether there is one."""
         for name in _names(folder):
             match, path = _NAME.fullmatch(name), os.path.join(folder, name)
-            if match is None or match[1] == self._session or _changed_at(path) < self._entered - EARLY:
+            if match is None or match[1] == self._session or changed_at(path) < self._entered - EARLY:
                 continue
             head, *records = JsonlTail(path).read_new() or [{}]
             if head.get("kind", "main") == "main" and any(map(self._is_just_entered, records)):
@@ -141,13 +141,6 @@ def _names(folder: str) -> list[str]:
         return sorted(os.listdir(folder)) if folder else []
     except OSError:
         return []
-
-
-def _changed_at(path: str) -> float:
-    try:
-        return os.stat(path).st_mtime
-    except OSError:
-        return 0.0
 
 
 def _moment(text: object) -> float:

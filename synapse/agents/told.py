@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from synapse.agents.base import Channel, Surroundings
+from synapse.agents.base import Channel, Surroundings, text_of
 from synapse.agents.facts import Fact, PromptAccepted, Said, StateSeen, TurnEnded
 from synapse.registry import PROCESSING, READY, STATUSES
 from synapse.status import HOOK
@@ -31,18 +31,18 @@ class ToldChannel(Channel):
         what = event.get("event")
         if what == "turn_started":
             why = "it told that a turn has begun"
-            return [PromptAccepted(HOOK, _text(event, "prompt")), StateSeen(HOOK, (PROCESSING,), why)]
+            return [PromptAccepted(HOOK, text_of(event.get("prompt"))), StateSeen(HOOK, (PROCESSING,), why)]
         if what == "said":
             why = "it told what it says"
             return [
-                Said(HOOK, _text(event, "text"), _text(event, "key")),
+                Said(HOOK, text_of(event.get("text")), text_of(event.get("key"))),
                 StateSeen(HOOK, (PROCESSING,), why),
             ]
         if what == "state":
-            state = _text(event, "state").upper()
+            state = text_of(event.get("state")).upper()
             return [StateSeen(HOOK, (state,), f"it told: {state}")] if state in STATUSES else []
         if what == "turn_ended":
-            outcome = _text(event, "outcome")
+            outcome = text_of(event.get("outcome"))
             reply, error = event.get("reply"), event.get("error")
             why = "it told that the turn is over"
             ended = TurnEnded(
@@ -57,8 +57,3 @@ class ToldChannel(Channel):
 
     def missing(self) -> list[str]:
         return [] if self._heard else ["the agent has told nothing yet"]
-
-
-def _text(event: Mapping[str, Any], key: str) -> str:
-    value = event.get(key)
-    return value if isinstance(value, str) else ""

@@ -36,7 +36,7 @@ COMMANDS = {
     "shell-hook": ("shell_hook", "`@agent …` at the prompt of your own shell"),
     "completion": ("completion", "completion for bash, zsh and fish"),
     "doctor": ("doctor", "check this machine: programs, profiles, files, terminal"),
-    "demo": ("demo", "two reference agents, shown at work"),
+    "demo": ("demo", "three reference agents, shown at work"),
 }
 
 USAGE = """\

@@ -2,25 +2,19 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
-from typing import NoReturn
 
 from synapse import paths
+from synapse.cells import aligned
+from synapse.cli.parsing import Parser
 from synapse.config import load_settings
-from synapse.errors import UsageError
 
 HELP = "show the settings in force, and where each comes from"
 
 
-class _Parser(argparse.ArgumentParser):
-    def error(self, message: str) -> NoReturn:
-        raise UsageError(f"{message}; see `{self.prog} --help`")
-
-
 def main(argv: list[str]) -> int:
-    parser = _Parser(prog="synapse config", description=HELP.capitalize() + ".")
+    parser = Parser(prog="synapse config", description=HELP.capitalize() + ".")
     parser.add_argument("--json", action="store_true", help="print one JSON document")
     options = parser.parse_args(argv)
     settings = load_settings()
@@ -40,9 +34,7 @@ def main(argv: list[str]) -> int:
         (key, json.dumps(value, ensure_ascii=False), settings.origins[key])
         for key, value in settings.values.items()
     ]
-    key_width, value_width = (max(len(row[column]) for row in rows) for column in (0, 1))
-    for key, value, origin in rows:
-        print(f"{key:{key_width}}  {value:{value_width}}  {origin}")
+    print("\n".join(aligned(rows)))
     if not os.path.exists(path):
         print(f"\nThere is no {path} yet; all settings are optional.")
     return 0

@@ -77,6 +77,8 @@ class Conversation:
         self._entry: Entry | None = None
         self._alias = ""  # of an agent elsewhere
         self._said = ""  # so far
+        self._status = "sent"
+        self._asking = False  # then no progress is drawn over the question
 
     # --- one agent ----------------------------------------------------------------------------------------
 
@@ -262,9 +264,6 @@ class Conversation:
             self.reply.partial(self._said)
         elif kind in ("queued", "working") and self._talks and not self.reply.begun:
             self._status = str(data.get("note") or kind)
-
-    _status = "sent"
-    _asking = False
 
     async def _tick(self, name: str) -> None:
         began = time.monotonic()

@@ -10,6 +10,7 @@ import sys
 import time
 from collections.abc import Sequence
 
+from synapse import paths
 from synapse.cells import aligned, crop
 from synapse.registry import AgentRegistry, Entry
 
@@ -36,9 +37,12 @@ def main(argv: list[str]) -> int:
 
 
 def _seconds(text: str) -> float:
-    seconds = float(text)
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = 0.0
     if not 0.1 <= seconds <= 3600:
-        raise argparse.ArgumentTypeError("from 0.1 to 3600 seconds")
+        raise argparse.ArgumentTypeError(f"from 0.1 to 3600 seconds, not {text!r}")
     return seconds
 
 
@@ -47,14 +51,11 @@ def table(entries: Sequence[Entry], width: int | None = None) -> list[str]:
         return [
             "no agent is running: `synapse claude` runs one here, `synapse start claude` in the background"
         ]
-    home = os.path.expanduser("~")
     rows: list[tuple[str, ...]] = [_COLUMNS]
     for entry in entries:
         directory = "".join(c if c.isprintable() else "?" for c in str(entry["working_dir"]))
-        if directory == home or directory.startswith(home + "/"):
-            directory = "~" + directory[len(home) :]
         keys = ("name", "agent_type", "status", "port", "pid")
-        rows.append((*(str(entry[key]) for key in keys), directory))
+        rows.append((*(str(entry[key]) for key in keys), paths.shortened(directory)))
     lines = aligned(rows)
     return [crop(line, width) for line in lines] if width else lines
 

@@ -5,22 +5,17 @@ from __future__ import annotations
 import argparse
 import json
 import shutil
-from typing import Any, NoReturn
+from typing import Any
 
 from synapse import paths, profiles
 from synapse.cells import aligned
-from synapse.errors import UsageError
+from synapse.cli.parsing import Parser
 
 HELP = "list the profiles, or show one in full"
 
 
-class _Parser(argparse.ArgumentParser):
-    def error(self, message: str) -> NoReturn:
-        raise UsageError(f"{message}; see `{self.prog} --help`")
-
-
 def main(argv: list[str]) -> int:
-    parser = _Parser(prog="synapse profiles", description=HELP.capitalize() + ".")
+    parser = Parser(prog="synapse profiles", description=HELP.capitalize() + ".")
     parser.add_argument("--json", action="store_true", help="print one JSON document")
     commands = parser.add_subparsers(dest="command", metavar="show NAME")
     show = commands.add_parser("show", help="the profile as YAML, and which file says each value")

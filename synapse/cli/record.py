@@ -35,7 +35,7 @@ def main(argv: list[str]) -> int:
     except KeyboardInterrupt:
         pass
     _write(options.folder, lines)
-    print(f"{len(lines) - 1} events recorded")
+    print(f"{max(len(lines) - 1, 0)} events recorded")
     return 0
 
 

@@ -120,11 +120,7 @@ def _reader(session: Session, history: History, whole: IsWhole, settings: Settin
 def _directory(session: Session) -> str:
     from synapse.cells import printable
 
-    directory = printable(session.directory.decode("utf-8", "replace"))
-    home = os.path.expanduser("~")
-    if directory == home or directory.startswith(home.rstrip("/") + "/"):
-        return "~" + directory[len(home.rstrip("/")) :]
-    return directory
+    return paths.shortened(printable(session.directory.decode("utf-8", "replace")))
 
 
 def _sender(settings: Settings, in_terminal: bool) -> Send:

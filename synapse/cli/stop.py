@@ -30,9 +30,10 @@ def main(argv: list[str]) -> int:
             print("no agent is running")
     else:
         entries = [find_agent(target) for target in options.target]
-    asked = [entry for entry in entries if _ask(registry, entry)]
-    left = _wait(registry, asked)
-    for entry in asked:
+    for entry in entries:
+        _ask(registry, entry)
+    left = _wait(registry, entries)
+    for entry in entries:
         if entry not in left:
             print(f"stopped {entry['name']}")
     if left:
@@ -41,16 +42,16 @@ def main(argv: list[str]) -> int:
     return 0
 
 
-def _ask(registry: AgentRegistry, entry: Entry) -> bool:
+def _ask(registry: AgentRegistry, entry: Entry) -> None:
     """Signal the agent's relay. While its lock is held, the pid is its own."""
     pid = int(str(entry["pid"]))
     try:
         handle = os.pidfd_open(pid) if hasattr(os, "pidfd_open") else -1
     except ProcessLookupError:
-        return True
+        return
     try:
         if not registry.is_alive(str(entry["agent_id"])):
-            return True
+            return
         for number in (signal.SIGTERM, signal.SIGCONT):  # it may be stopped in its terminal
             if handle >= 0:
                 signal.pidfd_send_signal(handle, number)
@@ -61,7 +62,6 @@ def _ask(registry: AgentRegistry, entry: Entry) -> bool:
     finally:
         if handle >= 0:
             os.close(handle)
-    return True
 
 
 def _wait(registry: AgentRegistry, entries: list[Entry]) -> list[Entry]:

@@ -161,9 +161,7 @@ class Play:
         return done.stdout
 
     def _agents(self) -> dict[str, Any]:
-        listed = json.loads(self.synapse("list", "--json"))
-        entries = listed.values() if isinstance(listed, dict) else listed
-        return {str(entry["name"]): entry for entry in entries}
+        return {str(entry["name"]): entry for entry in json.loads(self.synapse("list", "--json"))}
 
     def _agent(self, name: str) -> Any:
         return self._agents()[name]

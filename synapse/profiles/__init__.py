@@ -47,6 +47,7 @@ __all__ = [
     "Profile",
     "Signal",
     "clear_bytes",
+    "clear_steps",
     "explain_profile",
     "instruction_arguments",
     "list_profiles",
@@ -150,6 +151,11 @@ def clear_bytes(profile: Profile, characters: int, rows: int = 1) -> bytes:
         times = max(characters // 20, rows - 1, 0) + 6
         return b"\x15\x7f" * times + b"\x0b\x1b[3~" * times
     return keys.encode(profile.clear_keys) * rows
+
+
+def clear_steps(profile: Profile, text: str) -> list[tuple[float, bytes]]:
+    """The writes that take `text` out of a composer, each with the pause before it."""
+    return [(0.0, clear_bytes(profile, len(text), text.count("\n") + 1)), (profile.clear_delay, b"")]
 
 
 def instruction_arguments(profile: Profile, text: str) -> list[str]:

@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 # Words that `synapse WORD` means already.
 RESERVED = frozenset(
     (
-        "all", "all-here", "attach", "cancel", "config", "demo", "doctor", "external", "help", "input",
-        "interrupt", "keys", "list", "logs", "profiles", "screen", "send", "shell-hook", "start", "status",
-        "stop", "task", "tasks", "why",
+        "all", "all-here", "attach", "cancel", "completion", "config", "demo", "doctor", "external", "help",
+        "input", "interrupt", "keys", "list", "logs", "profiles", "record", "screen", "send", "shell",
+        "shell-hook", "start", "status", "stop", "task", "tasks", "why",
     )
 )  # fmt: skip
 
@@ -150,11 +150,6 @@ class IdleDetection(Record):
     pattern: str | None
     pattern_use: str
     timeout: float
-
-    @property
-    def mode(self) -> int | None:
-        """The terminal mode that the pattern names, if it names one."""
-        return MODE_NAMES.get(self.pattern) if self.pattern else None
 
 
 class InputPattern(Record):

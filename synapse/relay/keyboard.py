@@ -163,7 +163,6 @@ class Keyboard:
         router.set_names([str(name) for name in said["names"]])
         router.enabled = bool(said.get("enabled", True))
         router.parser.passthrough = bool(said.get("passthrough_on_fail", True))
-        router.editor.backslash = bool(said.get("backslash_newline", False))
         try:
             if said.get("pattern"):
                 router.set_pattern(str(said["pattern"]))
