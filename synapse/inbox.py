@@ -142,11 +142,6 @@ class Inbox:
         """It has been told before: it is there to read, without a toast."""
         self._entries[name].seen = True
 
-    def came_in(self, name: str, sender: str, text: str) -> None:
-        """Something that was not asked for: a notice of another agent's."""
-        self.sending(name, sender, "")
-        self.reply(name, text)
-
     def failed_to_come(self, name: str, sender: str, why: str) -> None:
         """A message from elsewhere that was not let in."""
         self.sending(name, sender, "")

@@ -70,15 +70,10 @@ def resolve(host: str, port: int) -> list[str]:
     return list(dict.fromkeys(str(place[0]) for *_, place in found))
 
 
-def check_url(url: str, allow_private: bool = False, allow_loopback: bool = False) -> None:
-    """Raise UrlRefused unless this is a URL that we would call."""
-    pin_url(url, allow_private, allow_loopback)
-
-
 def pin_url(
     url: str, allow_private: bool = False, allow_loopback: bool = False, resolver: Resolver = resolve
 ) -> Pinned:
-    """The same, with the addresses to connect to."""
+    """The addresses to connect to. Raises UrlRefused unless this is a URL that we would call."""
     parts, host, port = _split(url)
     addresses = resolver(host, port)
     if not addresses:
@@ -89,10 +84,6 @@ def pin_url(
             shown = host if host == text else f"{host} ({text})"
             raise UrlRefused(f"{shown} is {why}")
     return Pinned(url, parts.scheme, host, port, tuple(addresses))
-
-
-async def check_url_async(url: str, allow_private: bool = False, allow_loopback: bool = False) -> None:
-    await pin_url_async(url, allow_private, allow_loopback)
 
 
 async def pin_url_async(url: str, allow_private: bool = False, allow_loopback: bool = False) -> Pinned:

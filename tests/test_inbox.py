@@ -117,7 +117,8 @@ def test_entries_are_stepped_through_and_the_oldest_are_dropped() -> None:
     inbox.sending("waits", "codex", "x")
     for number in range(150):
         clock.now += 1
-        inbox.came_in(str(number), "gemini", f"reply {number}")
+        inbox.sending(str(number), "gemini", "")
+        inbox.reply(str(number), f"reply {number}")
     assert len(inbox.entries) == 100 and inbox.entries[0].name == "waits"
     inbox.focus(True)
     assert "reply 149" in text(inbox.picture(SIZE, 20))
@@ -268,5 +269,6 @@ def test_a_note_is_one_line_that_no_terminal_acts_on() -> None:
 def test_what_is_being_read_is_not_dropped() -> None:
     inbox = opened("the reply that is read")
     for number in range(200):
-        inbox.came_in(f"later-{number}", "gemini", "more")
+        inbox.sending(f"later-{number}", "gemini", "")
+        inbox.reply(f"later-{number}", "more")
     assert "the reply that is read" in text(inbox.picture(SIZE, 20)) and len(inbox.entries) == 100

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from synapse import urls
-from synapse.urls import Pinned, UrlRefused, UrlUnresolved, check_url, pin_url, pin_url_async
+from synapse.urls import Pinned, UrlRefused, UrlUnresolved, pin_url, pin_url_async
 
 
 def pin(url: str, *addresses: str, private: bool = False, loopback: bool = False) -> Pinned:
@@ -142,13 +142,13 @@ def test_metadata_link_local_multicast_and_nonsense_never(address: str) -> None:
 )
 def test_every_way_to_write_loopback_is_loopback(host: str) -> None:
     with pytest.raises(UrlRefused, match="this machine"):
-        check_url(f"http://{host}:8100/")
-    check_url(f"http://{host}:8100/", allow_loopback=True)
+        pin_url(f"http://{host}:8100/")
+    pin_url(f"http://{host}:8100/", allow_loopback=True)
 
 
 def test_a_name_without_an_address_may_have_one_later() -> None:
     with pytest.raises(UrlUnresolved, match="no address"):
-        check_url("http://nowhere.invalid/")
+        pin_url("http://nowhere.invalid/")
     with pytest.raises(UrlUnresolved):
         pin("http://nowhere.example/")
 
@@ -177,7 +177,7 @@ def test_resolving_does_not_hold_up_the_loop(monkeypatch: pytest.MonkeyPatch) ->
 def test_async_says_the_same() -> None:
     assert asyncio.run(pin_url_async("http://127.0.0.1:1/", allow_loopback=True)).addresses == ("127.0.0.1",)
     with pytest.raises(UrlRefused):
-        asyncio.run(urls.check_url_async("http://127.0.0.1:1/"))
+        asyncio.run(urls.pin_url_async("http://127.0.0.1:1/"))
 
 
 @given(st.text())

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from synapse import control
-from synapse.a2a_client import Origin
+from synapse.a2a_client import A2AClient
 from synapse.cli.target import find_agent
 
 
@@ -19,12 +19,8 @@ def main(argv: list[str]) -> int:
     options = parser.parse_args(argv)
     entry = find_agent(options.target)
     if options.message:
-        origin = Origin.from_environment()
-        body = {"message": " ".join(options.message), "sender": origin.sender if origin else None}
-        answer = control.call(entry, "POST", "/tasks/send-priority?priority=5", body)
-        task = answer["task"]
-        assert isinstance(task, dict)
-        print(f"sent {str(task['id'])[:8]} to {entry['name']} with priority 5")
+        task = A2AClient().send_to_local(entry, " ".join(options.message), priority=5)
+        print(f"sent {task.id[:8]} to {entry['name']} with priority 5")
         return 0
     interrupted = control.call(entry, "POST", "/terminal/interrupt", {})["interrupted"]
     print(

@@ -51,12 +51,12 @@ class Keyboard:
     def open(self) -> None:
         self._reactor.later(LOAD_AFTER, self._load)
 
-    def _load(self) -> None:
-        assert self._router is not None
-
     @property
     def _router(self) -> InputRouter:
-        """Loaded for the first key, or before; it knows nobody until the host says who there is."""
+        return self._load()
+
+    def _load(self) -> InputRouter:
+        """For the first key, or before; it knows nobody until the host says who there is."""
         if self._made is None:
             from synapse.input_router import InputRouter
 

@@ -19,7 +19,7 @@ class Reactor:
     def __init__(self) -> None:
         self._selector = selectors.DefaultSelector()
         self._watched: dict[int, int] = {}  # what each descriptor is watched for: asked on every keystroke
-        self._timers: list[tuple[float, int, Callable[[], None]]] = []
+        self._timers: list[tuple[float, int, Callable[[], object]]] = []
         self._count = 0  # two timers of the same moment run in the order they were set
 
     def watch(self, fd: int, events: int, call: OnReady) -> None:
@@ -35,7 +35,7 @@ class Reactor:
             self._selector.modify(fd, events, call)
         self._watched[fd] = events
 
-    def later(self, seconds: float, call: Callable[[], None]) -> None:
+    def later(self, seconds: float, call: Callable[[], object]) -> None:
         self._count += 1
         heapq.heappush(self._timers, (time.monotonic() + seconds, self._count, call))
 
