@@ -300,7 +300,9 @@ class TaskEngine:
         self._end(task, CANCELED, note=why)
 
     def fail_all(self, error: Json) -> None:
-        """The agent is gone."""
+        """The agent is gone. What a host before this one has left is failed too."""
+        if not self.store.taken_over:
+            self.take_up()
         self._waiting.clear()
         for task in self.store.live():
             self.fail(task, error)

@@ -486,6 +486,16 @@ def test_a_restart_at_every_step(tmp_path: Path) -> None:
         assert last.ended and (last.error in (None, GONE)), case
 
 
+def test_an_agent_that_is_gone_before_its_new_host_has_looked_fails_what_the_old_one_left(
+    tmp_path: Path,
+) -> None:
+    task = say(engine_of(tmp_path / "db"), "do it")
+    after = engine_of(tmp_path / "db")
+    after.fail_all({"code": "AGENT_GONE", "message": "exit status 1"})
+    found = after.store.get(task.id)
+    assert found.state == "failed" and found.error and found.error["message"] == "exit status 1"
+
+
 def test_a_task_just_created_is_not_lost(tmp_path: Path) -> None:
     """Killed after the row and before anything else."""
     store = TaskStore(str(tmp_path / "db"), "run-1")
