@@ -35,6 +35,7 @@ from synapse.task import (
     check_part,
     measured,
     mended,
+    message_size,
     message_text,
     sender_id,
     text_message,
@@ -352,7 +353,8 @@ class TaskEngine:
             raise BadMessage("the message has no parts: send at least one of text.")
         for part in parts:
             check_part(part)
-        self._check_size(measured(message))
+        self._check_size(message_size(message))
+        self._check_size(measured({key: value for key, value in message.items() if key != "parts"}))
         message = mended(message)
         if not any(
             character.isprintable() and not character.isspace() for character in message_text(message)

@@ -149,11 +149,13 @@ def test_bytes_that_are_no_text_a_home_that_cannot_be_written_and_proxies(agent:
 
 
 def test_a_long_message_from_a_pipe(agent: Home) -> None:
-    long = "x" * 900_000
+    long = "x" * 1_000_000
     done = agent.run("send", "a", "--no-wait", "--json", "-", input=long)
     assert json.loads(done.stdout)["message"]["parts"][0]["text"] == long
+    done = agent.run("send", "a", "-", input="x" * 1_000_001, check=False)
+    assert done.returncode == 1 and "has 1000001 bytes" in done.stderr and "limits.message" in done.stderr
     done = agent.run("send", "a", "-", input="x" * 3_000_000, check=False)
-    assert done.returncode == 1 and "limits.message" in done.stderr and done.stderr.count("\n") == 1
+    assert done.returncode == 1 and "limits." in done.stderr and done.stderr.count("\n") == 1
 
 
 def test_a_question_is_asked_in_the_terminal(agent: Home) -> None:

@@ -116,6 +116,20 @@ def test_what_cannot_be_given_to_the_agent_is_refused(message: dict[str, Any], e
     assert str(caught.value).endswith(".") and engine.waiting == [] and engine.store.count() == 0
 
 
+@pytest.mark.parametrize(
+    "message",
+    [
+        text_message("x" * 2000, message_id="m" * 36, metadata={"hops": ["a"] * 20}),
+        {"role": "user", "parts": [{"type": "text", "text": text} for text in ("ん" * 333, "x" * 1001)]},
+    ],
+)
+def test_a_message_may_say_as_much_as_the_limit(message: dict[str, Any]) -> None:
+    """The text alone is counted, not what carries it."""
+    assert engine_of(message=2000).submit(message).message["parts"] == message["parts"]
+    with pytest.raises(TooLarge, match="has 2000 bytes, more than the 1999"):
+        engine_of(message=1999).submit(message)
+
+
 def test_limits_are_inclusive() -> None:
     engine = engine_of(message=2000)
     say(engine, "x" * (2000 - len("rolepartsusertypetexttext")))
