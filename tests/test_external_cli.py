@@ -52,6 +52,8 @@ def test_add_list_send_remove(home: Home, tmp_path: Path) -> None:
         )
         home.run("external", "send", "w", "--", "--help me")
         assert fake.calls("/rpc")[-1].body["params"]["message"]["parts"] == [{"text": "--help me"}]
+        home.run("external", "send", "w", "two", "--timeout", "9", "--task", "t1", "words", "--json")
+        assert fake.calls("/rpc")[-1].body["params"]["message"]["parts"] == [{"text": "two words"}]
         assert home.run("external", "task", "w", "t1").stdout == "sun^[[2J\n"
         assert home.run("external", "send", "w", "--task", "t1", "yes").stdout == "sun^[[2J\n"
         assert fake.calls("/rpc")[-1].body["params"]["message"]["taskId"] == "t1"
@@ -77,6 +79,8 @@ def test_what_goes_wrong_is_one_sentence_and_a_status(home: Home, tmp_path: Path
             (("remove", "nobody"), 3, "'nobody'"),
             (("send", "w", " "), 2, "there is no message"),
             (("send", "w", "the", "--colour"), 2, "`--` goes before a message"),
+            (("send", "w", "--colour"), 2, "no option --colour: `--` goes before a message"),
+            (("send", "w"), 2, "there is no message"),
             (("list", "--colour"), 2, "unrecognized"),
             (("send", "w", "--timeout", "0", "hi"), 2, "--timeout"),
             (("send", "w", "please fail"), 1, "w: the agent failed"),

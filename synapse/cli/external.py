@@ -17,16 +17,17 @@ ASKS = 5  # exit status
 
 
 def main(argv: list[str]) -> int:
-    parser = _parser()
-    options, unknown = parser.parse_known_args(argv)
-    if options.run is _send:
+    parser, send = _parser()
+    if argv[:1] == ["send"]:
+        options, unknown = send.parse_known_intermixed_args(argv[1:])
         refuse_options(unknown)
-    elif unknown:
-        parser.error(f"unrecognized arguments: {' '.join(unknown)}")
+    else:
+        options = parser.parse_args(argv)
     return int(options.run(A2AClient(), options))
 
 
-def _parser() -> argparse.ArgumentParser:
+def _parser() -> tuple[argparse.ArgumentParser, argparse.ArgumentParser]:
+    """Of all actions, and of `send`: only on its own may its options stand between the words."""
     parser = argparse.ArgumentParser(
         prog="synapse external",
         description="Agents elsewhere, of A2A 1.0, 0.3 or the old dialect: remember them, write to them.",
@@ -54,7 +55,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     remove.add_argument("alias")
     remove.set_defaults(run=_remove)
-    send = actions.add_parser(
+    send: argparse.ArgumentParser = actions.add_parser(
         "send",
         help="send a message and print the reply",
         description="Send a message and print the reply. Exit status: 1 failed, 4 takes longer, 5 asks.",
@@ -62,7 +63,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     send.add_argument("alias")
     send.add_argument(
-        "message", nargs="+", help="words, after -- if one begins with -; - reads them from standard input"
+        "message", nargs="*", help="words, after -- if one begins with -; - reads them from standard input"
     )
     send.add_argument("--task", default="", metavar="ID", help="answer what this task asks")
     send.add_argument("--no-wait", action="store_true", help="do not wait for the reply")
@@ -78,7 +79,7 @@ def _parser() -> argparse.ArgumentParser:
     task.add_argument("id", help="the task's id")
     task.add_argument("--json", action="store_true", help="the task as one JSON object")
     task.set_defaults(run=_task)
-    return parser
+    return parser, send
 
 
 def _add(client: A2AClient, options: argparse.Namespace) -> int:
