@@ -187,6 +187,36 @@ def test_ctrl_c_ends_the_wait_and_asks_about_the_task(agent: Home) -> None:
     wait(lambda: agent.agents()["a"]["status"] == "READY", "READY")
 
 
+def test_ctrl_c_where_nobody_can_answer_says_how_to_cancel(agent: Home) -> None:
+    words = [*SYNAPSE, "send", "a", "--return", "silent 60 x"]
+    with agent.program(["/bin/sh", "-c", 'exec "$@" </dev/null', "-", *words], 120) as terminal:
+        terminal.wait_for("→ a:")
+        terminal.type("\x03")
+        terminal.wait_for("a goes on: `synapse task ")
+        assert terminal.wait_exit() == 130
+        (_, cancel) = terminal.screen.text().split("`")[1::2]
+    assert "is canceled" in agent.run(*cancel.split()[1:]).stdout
+
+
+def test_ctrl_c_in_a_broadcast_asks_once_about_those_that_go_on(home: Home) -> None:
+    for name in ("a", "b", "c"):
+        home.run("start", "dummy", "--name", name)
+    for name in ("a", "b"):
+        home.run("send", name, "silent 60 busy")
+    for answer, told in (("n", "go on: `synapse task ID` shows a reply"), ("y", "canceled ")):
+        with home.terminal("send", "all", "--return", "say here", cols=120) as terminal:
+            terminal.wait_for("c: here")
+            terminal.type("\x03")
+            terminal.wait_for("\na and b go on with it. Cancel the tasks? [y/N]")
+            terminal.type(f"{answer}\r")
+            terminal.wait_for(told)
+            assert terminal.wait_exit() == 130
+            shown = terminal.screen.text()
+            assert answer == "n" or (" of a" in shown and " of b" in shown and "go on:" not in shown)
+    states = [task["state"] for task in json.loads(home.run("tasks", "--json").stdout)]
+    assert sorted(states) == ["canceled"] * 2 + ["completed"] * 2 + ["submitted"] * 2 + ["working"] * 2
+
+
 def test_everybody_here_is_not_everybody(home: Home) -> None:
     home.run("start", "dummy", "--name", "near")
     elsewhere = home.path / "elsewhere"

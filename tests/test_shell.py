@@ -222,6 +222,14 @@ def test_agents_in_a_terminal(home: Home) -> None:
         terminal.type("y\r")
         terminal.wait_for("canceled")
         terminal.wait_for("[130]")
+        wait(lambda: home.agents()["a"]["status"] == "READY", "READY")
+        enter(terminal, "clear", "synapse>")
+        terminal.type("@all --return silent 60 x\r")
+        wait(lambda: home.agents()["a"]["status"] == "PROCESSING", "the turn")
+        terminal.type("\x03")
+        enter(terminal, "", "Cancel the task?")
+        terminal.wait_for("a goes on: `synapse task ")
+        enter(terminal, "echo st-$?", "st-130")
 
 
 def test_completion_of_names_flags_and_what_was_sent(home: Home) -> None:
