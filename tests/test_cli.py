@@ -322,6 +322,10 @@ class TestDoctorAndDemo:
             assert done.returncode == 1 and f"✗ {where}: " in done.stdout
         home.work.chmod(0o700)
 
+    def test_doctor_says_what_broadcast_is_not(self, home: Home) -> None:
+        done = home.run("doctor", SYNAPSE_DEFAULT_RESPONSE_MODE="broadcast")
+        assert "waits for no reply; `@all` is what reaches everybody" in done.stdout
+
     def test_doctor_leaves_what_shells_use(self, home: Home) -> None:
         beside = os.path.join(paths.runtime_dir(), "shell-x")
         os.mkdir(beside)

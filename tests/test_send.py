@@ -38,6 +38,8 @@ def test_without_waiting(agent: Home) -> None:
     (task, *_) = json.loads(agent.run("send", "a", "--json", "--no-wait", "hello").stdout), None
     assert task["state"] == "submitted"
     assert agent.run("send", "a", "say x", SYNAPSE_DEFAULT_RESPONSE_MODE="return").stdout == "x\n"
+    sent = agent.run("send", "a", "say x", SYNAPSE_DEFAULT_RESPONSE_MODE="broadcast").stdout
+    assert sent.startswith("sent ") and " to a: " in sent, "whom it goes to is said by the address alone"
 
 
 def test_words_pipes_files_and_what_looks_like_an_option(agent: Home, tmp_path: Path) -> None:

@@ -71,8 +71,10 @@ def _directories() -> Iterator[Finding]:
     except OSError as error:
         yield BAD, f"{error.filename}: {error.strerror}; no sockets can be made until that is mended"
     try:
-        load_settings()
+        settings = load_settings()
         yield OK, f"{paths.config_file()}: {'valid' if os.path.exists(paths.config_file()) else 'not there'}"
+        if settings.default_response_mode == "broadcast":
+            yield NOTE, "default_response_mode: broadcast waits for no reply; `@all` is what reaches everybody"
     except SynapseError as error:
         yield BAD, str(error)
 
