@@ -74,7 +74,10 @@ def _directories() -> Iterator[Finding]:
         settings = load_settings()
         yield OK, f"{paths.config_file()}: {'valid' if os.path.exists(paths.config_file()) else 'not there'}"
         if settings.default_response_mode == "broadcast":
-            yield NOTE, "default_response_mode: broadcast waits for no reply; `@all` is what reaches everybody"
+            yield (
+                NOTE,
+                "default_response_mode: broadcast waits for no reply; `@all` is what reaches everybody",
+            )
     except SynapseError as error:
         yield BAD, str(error)
 
