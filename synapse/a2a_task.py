@@ -103,7 +103,10 @@ class A2ATask:
     # --- what happens to it -------------------------------------------------------------------------------
 
     def take(self, event: str, data: Json) -> list[tuple[str, Json]]:
-        """One event of the dialect's stream; what there is to tell of it."""
+        """One event of the dialect's stream; what there is to tell of it, each with the task's id."""
+        return [(kind, {"task_id": self.id, **told}) for kind, told in self._taken(event, data)]
+
+    def _taken(self, event: str, data: Json) -> list[tuple[str, Json]]:
         if event == "status":
             return self._take_status(data)
         if event == "artifact" and isinstance(artifact := data.get("artifact"), dict):

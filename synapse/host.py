@@ -40,7 +40,7 @@ from synapse.relay import wire
 from synapse.relay.console import restore_terminal
 from synapse.relay.link import GOODBYE
 from synapse.relay_wire import RelayWire
-from synapse.task import TaskError, text_message
+from synapse.task import GONE, TaskError, text_message
 from synapse.task_files import drop_files
 from synapse.task_store import TaskStore
 from synapse.tasks import Limits, TaskEngine
@@ -359,12 +359,13 @@ class Host:
     # --- the end ------------------------------------------------------------------------------------------
 
     def _finish(self) -> None:
-        assert self._controller is not None
+        assert self._controller is not None and self._engine is not None
+        if self._controller.running:  # nobody has told of its end: the relay was killed, or had no time
+            self._engine.fail_all(GONE)
         if self._relay_was_killed:
             clean_up(self._registry, str(self._entry["agent_id"]), *self._child)
         self._log_keeper.end()
-        if self._engine is not None:
-            self._engine.store.close()
+        self._engine.store.close()
         logger.info("host of %s ends", self._entry["name"])
 
     def _restore_terminal(self) -> None:

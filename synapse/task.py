@@ -216,6 +216,17 @@ def check_part(part: object) -> None:
         raise BadMessage("a part of type file has neither bytes nor a uri.")
 
 
+def message_size(message: Json) -> int:
+    """The bytes of what a message says: of a text the text alone, of data and files all of it."""
+    total = 0
+    for part in message["parts"]:
+        if part["type"] == "text":
+            total += measured(part["text"])
+            part = {key: value for key, value in part.items() if key not in ("type", "text")}
+        total += measured(part)
+    return total
+
+
 def measured(value: Any) -> int:
     """The bytes of text in a value. Raises BadMessage for one that JSON cannot carry."""
     total, left = 0, [(value, 0)]

@@ -1,4 +1,6 @@
-"""The tasks of all agents, running or not, as their files have them. Only reads."""
+"""The tasks of all agents, running or not, as their files have them. Only reads.
+
+A file may still call unfinished what nobody is there to finish: of a dead agent it has failed."""
 
 from __future__ import annotations
 
@@ -9,7 +11,8 @@ from collections.abc import Iterator
 
 from synapse import paths, task_rows
 from synapse.errors import SynapseError, TargetError
-from synapse.task import FAILED, GONE, INPUT_REQUIRED, SUBMITTED, WORKING, Task
+from synapse.registry import AgentRegistry
+from synapse.task import CANCELED, FAILED, GONE, INPUT_REQUIRED, SUBMITTED, WORKING, Task
 
 FEWEST = 4  # characters of an id that can stand for it
 URGENCY = (INPUT_REQUIRED, WORKING, SUBMITTED)  # what somebody may have to do something about, first
@@ -22,6 +25,9 @@ def list_tasks(agent_id: str | None = None, limit: int = 50) -> list[tuple[str, 
         sql = f"SELECT {task_rows.COLUMNS} FROM tasks"
         tasks = _tasks(db, f"{sql} WHERE state IN (?, ?, ?)", URGENCY)
         tasks += _tasks(db, f"{sql} ORDER BY updated_at DESC LIMIT ?", (limit,))
+        if any(not task.ended for task in tasks) and not AgentRegistry().is_alive(known):
+            for task in tasks:
+                _end(task)
         found |= {task.id: (known, task) for task in tasks}
     return sorted(found.values(), key=lambda pair: (_rank(pair[1]), -pair[1].updated_at))[:limit]
 
@@ -32,6 +38,20 @@ def _rank(task: Task) -> int:
 
 def find_task(task_id: str) -> tuple[str, Task]:
     """The one task whose id begins so, with its agent's id."""
+    known, task = _find(task_id)
+    if not task.ended and not AgentRegistry().is_alive(known):
+        _end(task)
+    return known, task
+
+
+def _end(task: Task) -> None:
+    """What became of it with its agent, as the agent's next run would note it."""
+    if not task.ended:
+        task.state, task.error = (CANCELED, None) if task.cancel_wanted else (FAILED, GONE)
+        task.prompt, task.note = None, ""
+
+
+def _find(task_id: str) -> tuple[str, Task]:
     pattern = "".join(c for c in task_id.lower() if c in "0123456789abcdef-")
     found = []
     if len(pattern) >= FEWEST and pattern == task_id.lower():
@@ -51,13 +71,13 @@ async def last_known(task_id: str) -> Task | None:
     left to end it there, and it has failed."""
     for _ in range(40):
         try:
-            known = find_task(task_id)[1]
+            known = _find(task_id)[1]
         except SynapseError:
             return None
         if known.ended:
             return known
         await asyncio.sleep(0.05)
-    known.state, known.error = FAILED, GONE
+    _end(known)
     return known
 
 

@@ -35,6 +35,7 @@ from synapse.task import (
     check_part,
     measured,
     mended,
+    message_size,
     message_text,
     sender_id,
     text_message,
@@ -301,7 +302,9 @@ class TaskEngine:
         self._end(task, CANCELED, note=why)
 
     def fail_all(self, error: Json) -> None:
-        """The agent is gone."""
+        """The agent is gone. What a host before this one has left is failed too."""
+        if not self.store.taken_over:
+            self.take_up()
         self._waiting.clear()
         for task in self.store.live():
             self.fail(task, error)
@@ -351,7 +354,8 @@ class TaskEngine:
             raise BadMessage("the message has no parts: send at least one of text.")
         for part in parts:
             check_part(part)
-        self._check_size(measured(message))
+        self._check_size(message_size(message))
+        self._check_size(measured({key: value for key, value in message.items() if key != "parts"}))
         message = mended(message)
         if not is_answer and not any(
             character.isprintable() and not character.isspace() for character in message_text(message)

@@ -64,7 +64,7 @@ ROOMS: dict[str, set[str]] = {
     "task_store": {"database", "event_emitter", "task", "task_rows"},
     "loop_guard": set(),
     "tasks": {"event_emitter", "loop_guard", "task", "task_store"},
-    "task_shelf": {"errors", "paths", "task", "task_rows"},
+    "task_shelf": {"errors", "paths", "registry", "task", "task_rows"},
     "composer": {"profiles"},
     "answers": {"composer", "input_detector", "keys", "task"},
     "task_files": {"paths", "task"},

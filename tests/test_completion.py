@@ -8,6 +8,7 @@ import pytest
 
 from synapse.cli import COMMANDS
 from synapse.cli.completion import complete
+from synapse.external_agents import ExternalAgent, ExternalAgentRegistry
 from tests.conftest import SYNAPSE, Home
 from tests.shells import SHELLS, interactive
 
@@ -65,6 +66,14 @@ class TestWords:
     )
     def test_what_comes_next(self, line: str, offered: list[str]) -> None:
         assert words(line) == offered
+
+    def test_a_name_that_somebody_has_here_and_somebody_elsewhere_is_offered_once(self) -> None:
+        for alias in ("Reviewer", "far"):
+            ExternalAgentRegistry().add(ExternalAgent("Far", "http://127.0.0.1:1", alias=alias))
+        offered = dict(complete(["synapse", "send", ""]))
+        assert list(offered) == ["reviewer", "far", "all", "all-here"] == words("synapse send ")
+        assert offered["reviewer"].startswith("PROCESSING in ")
+        assert words("synapse external send re") == [] and words("synapse external send Re") == ["Reviewer"]
 
 
 def test_a_broken_file_breaks_no_shell(home: Home) -> None:

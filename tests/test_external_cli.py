@@ -5,13 +5,15 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import signal
+import subprocess
 import threading
 from pathlib import Path
 
 import pytest
 
-from tests.conftest import Home
-from tests.fake_agent import Answering, FakeAgent, elsewhere, says
+from tests.conftest import SYNAPSE, Home, wait
+from tests.fake_agent import Answering, FakeAgent, elsewhere, never, says
 from tests.serving import ask
 
 
@@ -54,6 +56,8 @@ def test_add_list_send_remove(home: Home, tmp_path: Path) -> None:
         )
         home.run("external", "send", "w", "--", "--help me")
         assert fake.calls("/rpc")[-1].body["params"]["message"]["parts"] == [{"text": "--help me"}]
+        home.run("external", "send", "w", "two", "--timeout", "9", "--task", "t1", "words", "--json")
+        assert fake.calls("/rpc")[-1].body["params"]["message"]["parts"] == [{"text": "two words"}]
         assert home.run("external", "task", "w", "t1").stdout == "sun^[[2J\n"
         assert home.run("external", "send", "w", "--task", "t1", "yes").stdout == "sun^[[2J\n"
         assert fake.calls("/rpc")[-1].body["params"]["message"]["taskId"] == "t1"
@@ -101,6 +105,79 @@ def test_a_reply_from_elsewhere_is_printed_as_it_comes(home: Home) -> None:
         assert [request.body["method"] for request in fake.calls("/rpc")] == ["SendStreamingMessage"] * 3
 
 
+def slow(fake: FakeAgent, refuses: bool = False) -> None:
+    """An agent that works for ever on one task, until that is canceled."""
+    state = "TASK_STATE_WORKING"
+
+    async def answer(request: Answering) -> None:
+        nonlocal state
+        if request.body["method"] == "CancelTask" and refuses:
+            error = {"code": -32002, "message": "too late to cancel"}
+            await request.json({"jsonrpc": "2.0", "id": 1, "error": error})
+            return
+        if request.body["method"] == "CancelTask":
+            state = "TASK_STATE_CANCELED"
+        task = {"id": "t1", "contextId": "c", "status": {"state": state}}
+        await request.result(task if request.body["method"] in ("GetTask", "CancelTask") else {"task": task})
+
+    fake.card(capabilities={})
+    fake.on["/rpc"] = answer
+
+
+def asked(fake: FakeAgent, method: str) -> bool:
+    return any(request.body["method"] == method for request in fake.calls("/rpc"))
+
+
+@pytest.mark.parametrize("words", [("send", "w", "--return", "hi"), ("external", "send", "w", "hi")])
+def test_ctrl_c_asks_whether_the_task_elsewhere_is_to_be_canceled(home: Home, words: tuple[str, ...]) -> None:
+    for refuses, told in ((False, "canceled t1"), (True, "too late to cancel")):
+        with elsewhere() as fake:
+            slow(fake, refuses)
+            home.run("external", "add", fake.url, "--alias", "w")
+            with home.terminal(*words, cols=160) as terminal:
+                wait(lambda: asked(fake, "GetTask"), "the client to know the task")
+                terminal.type("\x03")
+                terminal.wait_for("w goes on with it. Cancel the task? [y/N]")
+                terminal.type("y\r")
+                terminal.wait_for(told)
+                assert terminal.wait_exit() == 130
+                assert refuses == ("`synapse external task w t1` shows" in terminal.screen.text())
+            assert asked(fake, "CancelTask")
+            home.run("external", "remove", "w")
+
+
+def test_ctrl_c_without_a_terminal_says_how_to_cancel(home: Home) -> None:
+    with elsewhere() as fake:
+        slow(fake)
+        home.run("external", "add", fake.url, "--alias", "w")
+        for words in (("send", "w", "--return", "hi"), ("external", "send", "w", "hi")):
+            fake.seen.clear()
+            with subprocess.Popen(
+                [*SYNAPSE, *words], env=home.env, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+            ) as sending:
+                wait(lambda: asked(fake, "GetTask"), "the client to know the task")
+                sending.send_signal(signal.SIGINT)
+                _, said = sending.communicate(timeout=30)
+            assert sending.returncode == 130 and not asked(fake, "CancelTask")
+            assert said == (
+                "w goes on: `synapse external task w t1` shows the reply, "
+                "`synapse external cancel w t1` cancels the task\n"
+            )
+        assert home.run("external", "cancel", "w", "t1").stdout == "t1 is canceled\n"
+
+
+def test_ctrl_c_before_an_agent_elsewhere_has_answered(home: Home) -> None:
+    with elsewhere() as fake:
+        fake.card()
+        fake.on["/rpc"] = never
+        home.run("external", "add", fake.url, "--alias", "w")
+        with home.terminal("send", "w", "--return", "hi") as terminal:
+            wait(lambda: fake.calls("/rpc"), "the message")
+            terminal.type("\x03")
+            terminal.wait_for("whether w got the message is not known")
+            assert terminal.wait_exit() == 130
+
+
 def test_what_goes_wrong_is_one_sentence_and_a_status(home: Home, tmp_path: Path) -> None:
     with elsewhere() as fake:
         weather(fake)
@@ -113,6 +190,8 @@ def test_what_goes_wrong_is_one_sentence_and_a_status(home: Home, tmp_path: Path
             (("remove", "nobody"), 3, "'nobody'"),
             (("send", "w", " "), 2, "there is no message"),
             (("send", "w", "the", "--colour"), 2, "`--` goes before a message"),
+            (("send", "w", "--colour"), 2, "no option --colour: `--` goes before a message"),
+            (("send", "w"), 2, "there is no message"),
             (("list", "--colour"), 2, "unrecognized"),
             (("send", "w", "--timeout", "0", "hi"), 2, "--timeout"),
             (("send", "w", "please fail"), 1, "w: the agent failed"),

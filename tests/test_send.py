@@ -38,6 +38,8 @@ def test_without_waiting(agent: Home) -> None:
     (task, *_) = json.loads(agent.run("send", "a", "--json", "--no-wait", "hello").stdout), None
     assert task["state"] == "submitted"
     assert agent.run("send", "a", "say x", SYNAPSE_DEFAULT_RESPONSE_MODE="return").stdout == "x\n"
+    sent = agent.run("send", "a", "say x", SYNAPSE_DEFAULT_RESPONSE_MODE="broadcast").stdout
+    assert sent.startswith("sent ") and " to a: " in sent, "whom it goes to is said by the address alone"
 
 
 def test_words_pipes_files_and_what_looks_like_an_option(agent: Home, tmp_path: Path) -> None:
@@ -149,11 +151,13 @@ def test_bytes_that_are_no_text_a_home_that_cannot_be_written_and_proxies(agent:
 
 
 def test_a_long_message_from_a_pipe(agent: Home) -> None:
-    long = "x" * 900_000
+    long = "x" * 1_000_000
     done = agent.run("send", "a", "--no-wait", "--json", "-", input=long)
     assert json.loads(done.stdout)["message"]["parts"][0]["text"] == long
+    done = agent.run("send", "a", "-", input="x" * 1_000_001, check=False)
+    assert done.returncode == 1 and "has 1000001 bytes" in done.stderr and "limits.message" in done.stderr
     done = agent.run("send", "a", "-", input="x" * 3_000_000, check=False)
-    assert done.returncode == 1 and "limits.message" in done.stderr and done.stderr.count("\n") == 1
+    assert done.returncode == 1 and "limits." in done.stderr and done.stderr.count("\n") == 1
 
 
 def test_a_question_is_asked_in_the_terminal(agent: Home) -> None:
@@ -183,6 +187,36 @@ def test_ctrl_c_ends_the_wait_and_asks_about_the_task(agent: Home) -> None:
         terminal.wait_for("canceled")
         assert terminal.wait_exit() == 130
     wait(lambda: agent.agents()["a"]["status"] == "READY", "READY")
+
+
+def test_ctrl_c_where_nobody_can_answer_says_how_to_cancel(agent: Home) -> None:
+    words = [*SYNAPSE, "send", "a", "--return", "silent 60 x"]
+    with agent.program(["/bin/sh", "-c", 'exec "$@" </dev/null', "-", *words], 120) as terminal:
+        terminal.wait_for("→ a:")
+        terminal.type("\x03")
+        terminal.wait_for("a goes on: `synapse task ")
+        assert terminal.wait_exit() == 130
+        (_, cancel) = terminal.screen.text().split("`")[1::2]
+    assert "is canceled" in agent.run(*cancel.split()[1:]).stdout
+
+
+def test_ctrl_c_in_a_broadcast_asks_once_about_those_that_go_on(home: Home) -> None:
+    for name in ("a", "b", "c"):
+        home.run("start", "dummy", "--name", name)
+    for name in ("a", "b"):
+        home.run("send", name, "silent 60 busy")
+    for answer, told in (("n", "go on: `synapse task ID` shows a reply"), ("y", "canceled ")):
+        with home.terminal("send", "all", "--return", "say here", cols=120) as terminal:
+            terminal.wait_for("c: here")
+            terminal.type("\x03")
+            terminal.wait_for("\na and b go on with it. Cancel the tasks? [y/N]")
+            terminal.type(f"{answer}\r")
+            terminal.wait_for(told)
+            assert terminal.wait_exit() == 130
+            shown = terminal.screen.text()
+            assert answer == "n" or (" of a" in shown and " of b" in shown and "go on:" not in shown)
+    states = [task["state"] for task in json.loads(home.run("tasks", "--json").stdout)]
+    assert sorted(states) == ["canceled"] * 2 + ["completed"] * 2 + ["submitted"] * 2 + ["working"] * 2
 
 
 def test_everybody_here_is_not_everybody(home: Home) -> None:

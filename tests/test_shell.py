@@ -19,6 +19,7 @@ SHELLS = [
     for name in ("bash", "zsh", "dash", "fish")
     for path in [shutil.which(name)]
 ]
+BASH_AND_DASH = [SHELLS[0], SHELLS[2]]
 BASH = shutil.which("bash") or "/bin/sh"
 FULL_SCREEN = """\
 import sys, termios, tty
@@ -161,11 +162,12 @@ def test_output_of_a_job_in_the_background_is_shown(home: Home) -> None:
         terminal.wait_for("\nhalf-done")
 
 
-def test_ctrl_c_clears_the_line_and_ctrl_d_speaks_of_jobs_once(home: Home) -> None:
-    with shell(home) as terminal:
+@pytest.mark.parametrize("program", BASH_AND_DASH)
+def test_ctrl_c_clears_the_line_and_ctrl_d_speaks_of_jobs_once(home: Home, program: str) -> None:
+    with shell(home, program) as terminal:
         terminal.type("echo never\x03")
         terminal.wait_for("[130]")
-        terminal.type("sleep 100 &\r")
+        terminal.type("set -C; sleep 100 &\r")
         wait(lambda: _running(home, "sleep"), "sleep")
         at_prompt(terminal)
         terminal.type("\x04")
@@ -175,6 +177,22 @@ def test_ctrl_c_clears_the_line_and_ctrl_d_speaks_of_jobs_once(home: Home) -> No
         assert terminal.wait_exit() == 0
     for pid in home.processes():  # bash leaves it running, as it does in any terminal
         os.kill(pid, signal.SIGTERM)
+    home.wait_no_process()
+
+
+@pytest.mark.parametrize("program", BASH_AND_DASH)
+@pytest.mark.parametrize(("leaves", "status"), [("\x04", 148), ("exit 4\r", 4)])
+def test_a_stopped_job_is_spoken_of_once(home: Home, program: str, leaves: str, status: int) -> None:
+    with shell(home, program) as terminal:
+        terminal.type("sleep 100\r")
+        wait(lambda: _running(home, "sleep", in_front=True), "sleep")
+        terminal.type("\x1a")
+        terminal.wait_for("[148]")
+        terminal.type(leaves)
+        terminal.wait_for("there is a job" if leaves == "\x04" else "stopped jobs")
+        at_prompt(terminal)
+        terminal.type(leaves)
+        assert terminal.wait_exit() == status
     home.wait_no_process()
 
 
@@ -222,6 +240,14 @@ def test_agents_in_a_terminal(home: Home) -> None:
         terminal.type("y\r")
         terminal.wait_for("canceled")
         terminal.wait_for("[130]")
+        wait(lambda: home.agents()["a"]["status"] == "READY", "READY")
+        enter(terminal, "clear", "synapse>")
+        terminal.type("@all --return silent 60 x\r")
+        wait(lambda: home.agents()["a"]["status"] == "PROCESSING", "the turn")
+        terminal.type("\x03")
+        enter(terminal, "", "Cancel the task?")
+        terminal.wait_for("a goes on: `synapse task ")
+        enter(terminal, "echo st-$?", "st-130")
 
 
 def test_completion_of_names_flags_and_what_was_sent(home: Home) -> None:

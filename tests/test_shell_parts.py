@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from synapse.commands import Command, Refusal
+from synapse.external_agents import ExternalAgent, ExternalAgentRegistry
 from synapse.shell import completion
 from synapse.shell.channel import Channel, Ended, Taking
 from synapse.shell.completeness import Completeness
@@ -74,6 +75,17 @@ SENT = ["@codex --return look at this", "@claude look there", "@claude look at t
 
 def test_who_can_be_started_is_offered(home: Home) -> None:
     assert people(["gemini"]) == [Person("gemini", "not running")]
+
+
+def test_a_name_is_offered_once_for_whoever_would_be_sent_it(home: Home) -> None:
+    registry = home.registry  # it is registered for as long as this lives
+    registry.register("f" * 64, "claude", 8100, name="reviewer")
+    for alias in ("Reviewer", "far"):
+        ExternalAgentRegistry().add(ExternalAgent("Far", "http://127.0.0.1:1", alias=alias))
+    found = people(["far", "reviewer", "gemini"])
+    assert [person.name for person in found] == ["reviewer", "all", "all-here", "far", "gemini"]
+    assert found[0].about == "claude, processing"
+    registry.unregister("f" * 64)
 
 
 def choices(text: str) -> list[str]:

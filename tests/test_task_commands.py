@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -69,3 +72,26 @@ def test_cancel_and_interrupt(agent: Agent, home: Home) -> None:
     agent.until(slow, "working")
     assert "priority 5" in home.run("interrupt", "a", "say", "stop").stdout
     assert agent.until(slow)["state"] == "canceled"
+
+
+@pytest.mark.parametrize("ended", ["stopped", "relay killed", "relay and host killed"])
+def test_what_a_dead_agent_had_in_its_queue_has_failed(agent: Agent, home: Home, ended: str) -> None:
+    slow = agent.send("silent 60 x")
+    agent.until(slow, "working")
+    queued = agent.send("say two")
+    if ended == "stopped":
+        home.run("stop", "a")
+    else:
+        relay = int(str(home.agents()["a"]["pid"]))
+        hosts = [p for p in home.processes() if b"synapse.host" in Path(f"/proc/{p}/cmdline").read_bytes()]
+        for pid in (*hosts, relay) if "host" in ended else (relay,):
+            os.kill(pid, signal.SIGKILL)
+    home.wait_no_process()
+    wait(lambda: home.agents() == {}, "the kernel to let go of the lock")
+    tasks = {task["id"]: task for task in json.loads(home.run("tasks", "--json").stdout)}
+    for task in (slow, queued):
+        assert tasks[task]["state"] == "failed" and tasks[task]["error"]["message"], tasks[task]
+    said = home.run("task", queued[:8]).stdout
+    assert ("error PROCESS_EXIT" if ended == "stopped" else "error AGENT_GONE") in said
+    again = home.run("cancel", queued[:8], check=False)
+    assert again.returncode == 1 and "is failed already" in again.stderr

@@ -116,6 +116,20 @@ def test_what_cannot_be_given_to_the_agent_is_refused(message: dict[str, Any], e
     assert str(caught.value).endswith(".") and engine.waiting == [] and engine.store.count() == 0
 
 
+@pytest.mark.parametrize(
+    "message",
+    [
+        text_message("x" * 2000, message_id="m" * 36, metadata={"hops": ["a"] * 20}),
+        {"role": "user", "parts": [{"type": "text", "text": text} for text in ("ん" * 333, "x" * 1001)]},
+    ],
+)
+def test_a_message_may_say_as_much_as_the_limit(message: dict[str, Any]) -> None:
+    """The text alone is counted, not what carries it."""
+    assert engine_of(message=2000).submit(message).message["parts"] == message["parts"]
+    with pytest.raises(TooLarge, match="has 2000 bytes, more than the 1999"):
+        engine_of(message=1999).submit(message)
+
+
 def test_limits_are_inclusive() -> None:
     engine = engine_of(message=2000)
     say(engine, "x" * (2000 - len("rolepartsusertypetexttext")))
@@ -484,6 +498,16 @@ def test_a_restart_at_every_step(tmp_path: Path) -> None:
         assert engine_of(tmp_path / str(number), "run-2").take_up() == []
         last = engine_of(tmp_path / str(number), "run-3").store.get(task.id)
         assert last.ended and (last.error in (None, GONE)), case
+
+
+def test_an_agent_that_is_gone_before_its_new_host_has_looked_fails_what_the_old_one_left(
+    tmp_path: Path,
+) -> None:
+    task = say(engine_of(tmp_path / "db"), "do it")
+    after = engine_of(tmp_path / "db")
+    after.fail_all({"code": "AGENT_GONE", "message": "exit status 1"})
+    found = after.store.get(task.id)
+    assert found.state == "failed" and found.error and found.error["message"] == "exit status 1"
 
 
 def test_a_task_just_created_is_not_lost(tmp_path: Path) -> None:

@@ -149,16 +149,7 @@ def _of_kind(kind: str, command: str) -> Words:
 
         return [(name, "a profile") for name in profile_names()]
     if kind == "target":
-        return (
-            [
-                *_running(),
-                *_elsewhere(),
-                ("all", "everybody who runs"),
-                ("all-here", "everybody in this directory"),
-            ]
-            if command == "send"
-            else _running()
-        )
+        return _everybody() if command == "send" else _running()
     if kind == "alias":
         return _elsewhere()
     return _tasks() if kind == "task" else []
@@ -169,6 +160,17 @@ def _running() -> Words:
 
     entries = AgentRegistry().list_agents().values()
     return [(str(entry["name"]), f"{entry['status']} in {entry['working_dir']}") for entry in entries]
+
+
+def _everybody() -> Words:
+    """Each name once: an agent that runs here comes before one elsewhere that is called the same."""
+    running = _running()
+    names = {name.casefold() for name, _ in running}
+    elsewhere = [(alias, url) for alias, url in _elsewhere() if alias.casefold() not in names]
+    return [
+        *(*running, *elsewhere),
+        *(("all", "everybody who runs"), ("all-here", "everybody in this directory")),
+    ]
 
 
 def _elsewhere() -> Words:

@@ -12,6 +12,7 @@ from typing import Protocol
 from synapse.a2a_client import AsyncA2AClient, Origin
 from synapse.a2a_task import A2ATask, Json, StillWorking
 from synapse.cells import crop, printable
+from synapse.cli.leaving import Underway, elsewhere, leave
 from synapse.errors import NoSuchAgent, SynapseError, TargetError
 from synapse.registry import AgentRegistry, Entry, current_dir
 from synapse.starter import find_or_start
@@ -73,8 +74,7 @@ class Conversation:
         self._json = as_json
         self._talks = sys.stderr.isatty() and not as_json
         self.reply: Reply = PlainReply()
-        self._task: A2ATask | None = None
-        self._entry: Entry | None = None
+        self._sent: list[Underway] = []
         self._alias = ""  # of an agent elsewhere
         self._said = ""  # so far
         self._status = "sent"
@@ -91,14 +91,13 @@ class Conversation:
             if not isinstance(error, NoSuchAgent):
                 raise
             entry = await asyncio.to_thread(find_or_start, target, _tell)
-        self._entry = entry
-        task = await self._client.send_to_local(entry, message, self._priority, waits=wait)
-        self._task = task
+        sent = self._sending_to(entry)
+        task = sent.take(await self._client.send_to_local(entry, message, self._priority, waits=wait))
         if not wait:
-            self._sent(task, str(entry["name"]))
+            self._tell_sent(task, str(entry["name"]))
             return 0
         try:
-            task = await self._until_done(entry, task)
+            task = sent.take(await self._until_done(entry, task))
         except StillWorking as late:
             if self._json:
                 print_json(late.task.to_dict())
@@ -108,6 +107,13 @@ class Conversation:
             if not task.ended:
                 raise
         return self._ended(task, str(entry["name"]))
+
+    def _sending_to(self, entry: Entry) -> Underway:
+        async def cancel(task_id: str) -> A2ATask:
+            return await self._client.cancel_local_task(entry, task_id)
+
+        self._sent.append(Underway(str(entry["name"]), cancel))
+        return self._sent[-1]
 
     async def _until_done(self, entry: Entry, task: A2ATask) -> A2ATask:
         """One stream for all of it: what the agent asks is asked here, where somebody can answer."""
@@ -158,21 +164,29 @@ class Conversation:
 
     async def _send_elsewhere(self, alias: str, message: str, wait: bool) -> int:
         self._alias = alias
+        sent = elsewhere(self._client, alias)
+        self._sent.append(sent)
+
+        def on_event(kind: str, data: Json) -> None:
+            sent.task = str(data.get("task_id") or sent.task)
+            if wait:
+                self._on_event(kind, data)
+
         ticking = asyncio.ensure_future(self._tick(alias)) if self._talks and wait else None
         try:
-            task = await self._client.send_message(
-                alias, message, wait, self._timeout, on_event=self._on_event if wait else None
+            task = sent.take(
+                await self._client.send_message(alias, message, wait, self._timeout, on_event=on_event)
             )
         finally:
             if ticking is not None:
                 ticking.cancel()
                 self._clear_line()
         if not wait:
-            self._sent(task, alias)
+            self._tell_sent(task, alias)
             return 0
         return self._ended(task, alias)
 
-    def _sent(self, task: A2ATask, name: str) -> None:
+    def _tell_sent(self, task: A2ATask, name: str) -> None:
         if self._json:
             print_json(task.to_dict())
         else:
@@ -238,13 +252,16 @@ class Conversation:
     ) -> tuple[str, A2ATask | None, int, str]:
         """Its name, the task, what would be the exit status, and what there is to say."""
         name, task = str(entry["name"]), None
+        sent = self._sending_to(entry)
         try:
-            task = await self._client.send_to_local(entry, message, self._priority, waits=wait)
+            task = sent.take(await self._client.send_to_local(entry, message, self._priority, waits=wait))
             if not wait:
                 return name, task, 0, f"sent {task.id[:8]}"
-            task = await self._client.follow_local(entry, task.id, self._timeout)
+            task = sent.take(await self._client.follow_local(entry, task.id, self._timeout))
         except SynapseError as error:
-            task = await _last_known(task) if task and isinstance(error, TargetError) else task
+            if task and isinstance(error, TargetError):
+                task = sent.take(await _last_known(task))
+            sent.refused = task is None
             if task is None or not task.ended:
                 return name, task, error.exit_status, str(error)
         if task.asks:
@@ -283,22 +300,7 @@ class Conversation:
         """Ctrl-C ends the wait; whether it ends the task is asked where somebody can answer."""
         self._clear_line()
         self.reply.settle()
-        task, entry = self._task, self._entry
-        if task is None or entry is None or task.ended:
-            return 130
-        short = task.id[:8]
-        if sys.stdin.isatty() and sys.stderr.isatty():
-            try:
-                sys.stderr.write(f"\n{entry['name']} goes on with it. Cancel the task? [y/N] ")
-                sys.stderr.flush()
-                if sys.stdin.readline().strip().lower() in ("y", "yes"):
-                    asyncio.run(self._client.cancel_local_task(entry, task.id))
-                    print(f"canceled {short}", file=sys.stderr)
-                    return 130
-            except (KeyboardInterrupt, SynapseError):
-                pass
-        print(f"{entry['name']} goes on: `synapse task {short}` shows the reply", file=sys.stderr)
-        return 130
+        return leave(self._sent)
 
 
 async def _last_known(task: A2ATask) -> A2ATask:

@@ -64,23 +64,54 @@ def _installation() -> Iterator[Finding]:
 
 
 def _directories() -> Iterator[Finding]:
-    for path in (paths.synapse_home(), paths.a2a_home(), paths.runtime_dir()):
-        existing = path
-        while not os.path.exists(existing):
-            existing = os.path.dirname(existing)
-        if not os.access(existing, os.W_OK):
-            yield BAD, f"{path}: not writable; change that, or set SYNAPSE_HOME and A2A_HOME"
-        elif existing != path:
-            yield NOTE, f"{path}: will be made when needed"
-        elif os.stat(path).st_mode & 0o077:
-            yield NOTE, f"{path}: others may look in; `chmod 700 {path}` closes it"
-        else:
-            yield OK, path
+    for path, variable in ((paths.synapse_home(), "SYNAPSE_HOME"), (paths.a2a_home(), "A2A_HOME")):
+        yield _directory(path, variable)
     try:
-        load_settings()
+        yield _directory(paths.runtime_dir(), "XDG_RUNTIME_DIR")
+    except OSError as error:
+        yield BAD, f"{error.filename}: {error.strerror}; no sockets can be made until that is mended"
+    try:
+        settings = load_settings()
         yield OK, f"{paths.config_file()}: {'valid' if os.path.exists(paths.config_file()) else 'not there'}"
+        if settings.default_response_mode == "broadcast":
+            yield (
+                NOTE,
+                "default_response_mode: broadcast waits for no reply; `@all` is what reaches everybody",
+            )
     except SynapseError as error:
         yield BAD, str(error)
+
+
+def _directory(path: str, variable: str) -> Finding:
+    existing = os.path.abspath(path)
+    while not os.path.lexists(existing):
+        existing = os.path.dirname(existing)
+    if not os.path.isdir(existing):
+        return BAD, f"{path}: cannot be made, {existing} is no directory; set {variable} to another"
+    if not os.path.isdir(path):
+        why = _why_none_can_be_made(existing)
+        if why:
+            return (
+                BAD,
+                f"{path}: cannot be made in {existing} ({why}); change that, or set {variable} to another",
+            )
+        return NOTE, f"{path}: will be made when needed"
+    if not os.access(path, os.W_OK | os.X_OK):
+        return BAD, f"{path}: not writable; change that, or set {variable} to another"
+    if os.stat(path).st_mode & 0o077:
+        return NOTE, f"{path}: others may look in; `chmod 700 {path}` closes it"
+    return OK, path
+
+
+def _why_none_can_be_made(folder: str) -> str:
+    """Found out by making a directory there: not every file system tells in the permissions."""
+    import tempfile
+
+    try:
+        os.rmdir(tempfile.mkdtemp(prefix=".synapse-", dir=folder))
+    except OSError as error:
+        return error.strerror or str(error)
+    return ""
 
 
 def _profiles() -> Iterator[Finding]:
@@ -143,15 +174,24 @@ def _version(command: list[str]) -> str:
 def _agents() -> Iterator[Finding]:
     registry = AgentRegistry()
     stale = registry.stale_files()
-    live = registry.list_agents()
+    try:
+        live = registry.list_agents()
+    except SynapseError as error:
+        yield BAD, str(error)
+        return
     yield OK, f"{len(live)} running" + "".join(f", {entry['name']}" for entry in live.values())
     for path in stale:
         yield NOTE, f"{path}: left by a dead agent{'' if os.path.exists(path) else ', cleared away now'}"
     live_sockets = {agent_id[:16] for agent_id in live}
-    for name in sorted(os.listdir(paths.runtime_dir())):
-        if name.split(".")[0] not in live_sockets:
-            os.unlink(os.path.join(paths.runtime_dir(), name))
-            yield NOTE, f"{os.path.join(paths.runtime_dir(), name)}: left by a dead agent, cleared away now"
+    try:
+        sockets = sorted(os.scandir(paths.runtime_dir()), key=lambda entry: entry.name)
+    except OSError:
+        return  # said of the directories
+    for left in sockets:
+        # A directory is a shell's, and goes with it.
+        if left.name.split(".")[0] not in live_sockets and not left.is_dir(follow_symlinks=False):
+            os.unlink(left.path)
+            yield NOTE, f"{left.path}: left by a dead agent, cleared away now"
 
 
 def _terminal() -> Iterator[Finding]:

@@ -9,6 +9,7 @@ import sys
 
 from synapse.a2a_client import A2AClient, A2ATask, ExternalAgent
 from synapse.cells import aligned, printable
+from synapse.cli.leaving import elsewhere, leave
 from synapse.cli.send import refuse_options
 from synapse.errors import NoSuchAgent, SynapseError, UsageError
 
@@ -17,21 +18,22 @@ ASKS = 5  # exit status
 
 
 def main(argv: list[str]) -> int:
-    parser = _parser()
-    options, unknown = parser.parse_known_args(argv)
-    if options.run is _send:
+    parser, send = _parser()
+    if argv[:1] == ["send"]:
+        options, unknown = send.parse_known_intermixed_args(argv[1:])
         refuse_options(unknown)
-    elif unknown:
-        parser.error(f"unrecognized arguments: {' '.join(unknown)}")
+    else:
+        options = parser.parse_args(argv)
     return int(options.run(A2AClient(), options))
 
 
-def _parser() -> argparse.ArgumentParser:
+def _parser() -> tuple[argparse.ArgumentParser, argparse.ArgumentParser]:
+    """Of all actions, and of `send`: only on its own may its options stand between the words."""
     parser = argparse.ArgumentParser(
         prog="synapse external",
         description="Agents elsewhere, of A2A 1.0, 0.3 or the old dialect: remember them, write to them.",
     )
-    actions = parser.add_subparsers(required=True, metavar="add|list|remove|send|task")
+    actions = parser.add_subparsers(required=True, metavar="add|list|remove|send|task|cancel")
     add = actions.add_parser(
         "add",
         help="read an agent's card and remember it",
@@ -54,7 +56,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     remove.add_argument("alias")
     remove.set_defaults(run=_remove)
-    send = actions.add_parser(
+    send: argparse.ArgumentParser = actions.add_parser(
         "send",
         help="send a message and print the reply",
         description="Send a message and print the reply. Exit status: 1 failed, 4 takes longer, 5 asks.",
@@ -62,7 +64,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     send.add_argument("alias")
     send.add_argument(
-        "message", nargs="+", help="words, after -- if one begins with -; - reads them from standard input"
+        "message", nargs="*", help="words, after -- if one begins with -; - reads them from standard input"
     )
     send.add_argument("--task", default="", metavar="ID", help="answer what this task asks")
     send.add_argument("--no-wait", action="store_true", help="do not wait for the reply")
@@ -78,7 +80,13 @@ def _parser() -> argparse.ArgumentParser:
     task.add_argument("id", help="the task's id")
     task.add_argument("--json", action="store_true", help="the task as one JSON object")
     task.set_defaults(run=_task)
-    return parser
+    cancel = actions.add_parser(
+        "cancel", help="take a message back", description="Ask the agent to cancel a task."
+    )
+    cancel.add_argument("alias")
+    cancel.add_argument("id", help="the task's id")
+    cancel.set_defaults(run=_cancel)
+    return parser, send
 
 
 def _add(client: A2AClient, options: argparse.Namespace) -> int:
@@ -146,16 +154,28 @@ def _send(client: A2AClient, options: argparse.Namespace) -> int:
         raise UsageError("there is no message: give it as words, or - to read it from a pipe.")
     timeout = options.timeout or load_settings().response_timeout
 
+    sent = elsewhere(client.core, options.alias, options.task)
+
     def on_event(kind: str, data: dict[str, object]) -> None:
+        sent.task = str(data.get("task_id") or sent.task)
         if kind == "card_changed":
             print(f"synapse: {options.alias}: {printable(str(data['note']))}.", file=sys.stderr)
 
-    task = client.send_message(options.alias, text, not options.no_wait, timeout, on_event, options.task)
+    try:
+        task = client.send_message(options.alias, text, not options.no_wait, timeout, on_event, options.task)
+    except KeyboardInterrupt:
+        return leave([sent])
     return _show(task, options)
 
 
 def _task(client: A2AClient, options: argparse.Namespace) -> int:
     return _show(client.get_task(options.alias, options.id), options)
+
+
+def _cancel(client: A2AClient, options: argparse.Namespace) -> int:
+    task = asyncio.run(client.core.external.cancel_task(options.alias, options.id))
+    print(f"{printable(task.id)} is {printable(task.status)}")
+    return 0 if task.status == "canceled" else 1
 
 
 def _show(task: A2ATask, options: argparse.Namespace) -> int:

@@ -28,7 +28,7 @@ class Underneath(Protocol):
 
     def run(self, line: str, before: int) -> int: ...
 
-    def hang_up(self) -> int: ...
+    def hang_up(self) -> None: ...
 
 
 class Shell:
@@ -78,7 +78,7 @@ class Shell:
         if line.split()[0] not in ("exit", "logout"):
             self._warned = False
         elif self._underneath.exit_status is None:
-            self._refused_to_end()
+            self._refused_to_end(_asked_for(line, self.status))
 
     def _to_agent(self, line: str) -> int:
         command = self._lines.parse(line.encode("utf-8", "surrogateescape").decode("utf-8", "replace"))
@@ -109,10 +109,17 @@ class Shell:
             return
         self._underneath.run("exit", self.status)
         if self._underneath.exit_status is None:
-            self._refused_to_end()
+            self._refused_to_end(self.status)
 
-    def _refused_to_end(self) -> None:
+    def _refused_to_end(self, status: int) -> None:
         """A shell with jobs says so and stays; the second time it ends, as it would have on its own."""
         if self._warned:
-            self._underneath.exit_status = self._underneath.hang_up()
+            self._underneath.hang_up()
+            self._underneath.exit_status = status
         self._warned = True
+
+
+def _asked_for(line: str, otherwise: int) -> int:
+    """The status that `exit N` is to leave behind."""
+    words = line.split()
+    return int(words[1]) & 0xFF if len(words) == 2 and words[1].isdecimal() else otherwise

@@ -56,8 +56,8 @@ class BatchSession:
                 return True
         return False
 
-    def hang_up(self) -> int:
-        return self.status
+    def hang_up(self) -> None:
+        """It has no terminal, and ends with us."""
 
     def close(self) -> None:
         if self._process is not None and self._process.poll() is None:

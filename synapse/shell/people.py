@@ -16,7 +16,8 @@ class Person(NamedTuple):
 
 
 def people(startable: Iterable[str] = ()) -> list[Person]:
-    """Everybody there is at this moment, and who is started when something is sent to him."""
+    """Everybody there is at this moment, and who is started when something is sent to him; each name once,
+    for the one who is sent what is sent to it."""
     found: list[Person] = []
     try:
         for entry in AgentRegistry().list_agents().values():
@@ -30,5 +31,8 @@ def people(startable: Iterable[str] = ()) -> list[Person]:
         found += [Person(agent.alias, agent.url) for agent in ExternalAgentRegistry().list_agents()]
     except (SynapseError, OSError):
         pass
-    running = {person.name for person in found}
-    return found + [Person(name, "not running") for name in startable if name not in running]
+    found += [Person(name, "not running") for name in startable]
+    named: dict[str, Person] = {}
+    for person in found:
+        named.setdefault(person.name.casefold(), person)
+    return list(named.values())

@@ -62,16 +62,14 @@ class Session:
         self._join()
         return self.status
 
-    def hang_up(self) -> int:
+    def hang_up(self) -> None:
         """As a terminal that is closed; the jobs are told."""
         if self.exit_status is None:
             self._shut()
             self.exit_status = self.status
-        return self.exit_status
 
     def close(self) -> None:
-        if self.exit_status is None:
-            self._shut()
+        self.hang_up()
         self._channel.close()
 
     @property

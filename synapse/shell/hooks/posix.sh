@@ -11,9 +11,18 @@ __synshell_take() {
   return "$__synshell_code"
 }
 
-# The status, no word of jobs (a subshell has none), the directory. Synapse says when to go on to the prompt.
+# How many jobs there are. Not in a substitution: that is a subshell, which has none.
+__synshell_count() {
+  __synshell_jobs=0
+  command jobs -p >|"$__synshell_dir/jobs" || return 0
+  while IFS=' ' read -r __synshell_line; do
+    if kill -0 "$__synshell_line" || kill -0 "-$__synshell_line"; then __synshell_jobs=$((__synshell_jobs + 1)); fi
+  done <"$__synshell_dir/jobs"
+}
+
+# The status, how many jobs there are, the directory. Synapse says when to go on to the prompt.
 __synshell_ended() {
-  printf 'E%s %s %s\0' "$1" 0 "$PWD" >"$__synshell_dir/facts"
+  printf 'E%s %s %s\0' "$1" "$__synshell_jobs" "$PWD" >"$__synshell_dir/facts"
   read -r __synshell_code <"$__synshell_dir/go"
 }
 
@@ -23,6 +32,7 @@ __synshell_hook() {
   for __synshell_line in emacs vi; do
     (set +o "$__synshell_line") 2>/dev/null && set +o "$__synshell_line"
   done
+  __synshell_count
   PS1='$({ __synshell_ended "$?"; } 2>/dev/null)'$__synshell_mark
   return "$__synshell_code"
 }
