@@ -69,7 +69,8 @@ class Pane:
     def knows(self, name: str) -> None:
         """Until a line for that agent would be sent: a wrong flag is told of, and the line stays."""
         line = f"@{name} --priority 9 x"
-        for _ in range(100):
+        deadline = time.monotonic() + 30
+        while time.monotonic() < deadline:
             before = self.terminal.screen.contents().count(f"You said: {line}")
             self.send(line)
             self.terminal.wait(
@@ -81,6 +82,7 @@ class Pane:
             )
             if f"✗ {name}: failed" in self.terminal.screen.text():
                 break
+            self.rest(0.05)
         self.type("\x15")
         self.terminal.wait(lambda: line not in self.composer, "empty composer")
         self.terminal.wait_for(f"✗ {name}: failed")  # drawn again

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from synapse.display import Display
@@ -120,10 +122,12 @@ def test_a_message_from_an_agent_below_a_shell_s_prompt(home: Home) -> None:
     argv = ["/bin/sh", "-c", command, "sh", *SYNAPSE, "dummy", "--name", "a", "--", "--tui"]
     home.run("start", "dummy", "--name", "b")
     with home.program(argv, cols=100, rows=40) as terminal:
+        terminal.wait_for("/exit quits")
         terminal.wait_for("? for shortcuts")
         terminal.wait(lambda: not home.run("status", "a", check=False).returncode, "host")
         before = terminal.screen.text()
-        for _ in range(50):  # until b is known here
+        deadline = time.monotonic() + 30
+        while time.monotonic() < deadline:  # until b is known here
             terminal.type("@b --priority 9 x\r")
             terminal.wait(
                 lambda: "✗ b" in terminal.screen.text() or "You said" in terminal.screen.text(), "a word"

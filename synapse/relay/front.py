@@ -15,6 +15,7 @@ from synapse.relay.link import HostLink
 from synapse.relay.place import Place
 from synapse.relay.pty import Pty, split_winsize
 from synapse.relay.reactor import READ, WRITE, Reactor
+from synapse.relay.spool import HOLD
 from synapse.relay.veil import BUSY, NOBODY, Veil
 
 TYPE_CHECKING = False
@@ -61,6 +62,8 @@ class Front:
         self._rebalance = rebalance
         self._rewatch = rewatch  # the same, when what is to be watched has changed
         self._tracker: ModeTracker | None = None
+        self._unread: list[bytes] = []  # output whose modes have not been read
+        self._unread_size = 0
         self._clients: list[Client] = []
         self._attached: Client | None = None
         self._held: bytearray | None = None  # output kept back until a new terminal has its snapshot
@@ -82,11 +85,17 @@ class Front:
 
     @property
     def _modes(self) -> ModeTracker:
-        """Made for the agent's first output, once the human has it."""
+        return self.read_modes()
+
+    def read_modes(self) -> ModeTracker:
+        """Of all that was written. The first time is after the human has the agent's first output."""
         if self._tracker is None:
             from synapse.modes import ModeTracker
 
             self._tracker = ModeTracker()
+        unread, self._unread, self._unread_size = self._unread, [], 0
+        for data in unread:
+            self._tracker.feed(data)
         return self._tracker
 
     # --- bytes --------------------------------------------------------------------------------------------
@@ -117,8 +126,14 @@ class Front:
             self.console.write(self.veil.lift())
 
     def follow(self, data: bytes) -> None:
-        """What was written, for the modes it sets."""
-        self._modes.feed(data)
+        """What was written, for the modes it sets. They are read in a pause, or when they are needed."""
+        self._unread.append(data)
+        self._unread_size += len(data)
+        if self._unread_size > HOLD:
+            self.read_modes()
+
+    def has_unread(self) -> bool:
+        return bool(self._unread)
 
     def has_backlog(self) -> bool:
         return self._held is not None or (self.console is not None and bool(self.console.backlog))

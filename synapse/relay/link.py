@@ -8,6 +8,7 @@ import time
 from collections import deque
 
 from synapse.relay import wire
+from synapse.relay.spool import Spool
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -16,11 +17,11 @@ if TYPE_CHECKING:
 else:
     import _signal as signal
 
-SPOOL_LIMIT = 64 * 1024 * 1024  # a host this far behind will not catch up
+SPOOL_LIMIT = 128 * 1024 * 1024  # a host this far behind will not catch up
 RECENT_LIMIT = 128 * 1024  # of output, for a host that comes later
-BATCH = 128 * 1024  # bytes that are given to the host without waiting for more
-PUSH_AFTER = 0.003  # seconds that anything waits for more
+LOOK_AFTER = 0.003  # seconds that anything waits for more
 GOODBYE = signal.SIGUSR1  # to a host that has not read that the agent has ended
+TAKES_ITS_TIME = 0.5  # seconds for a portion of what is left at the end
 PING_EVERY = 5.0
 PINGS_UNANSWERED = 4
 
@@ -42,9 +43,7 @@ class HostLink:
         self._recent: deque[bytes] = deque()
         self._recent_size = 0
         self.written = 0  # bytes of the agent's output, ever
-        self._spool = bytearray()  # what the host has not taken
-        self._pending: list[bytes] = []  # what it will be given in a moment, in one go
-        self._pending_size = 0
+        self._spool = Spool()
         self._unanswered = 0
         self._starts: list[float] = []
         self._unpacker = wire.Unpacker()
@@ -82,8 +81,10 @@ class HostLink:
         self._unpacker = wire.Unpacker()
         self._unanswered = 0
         # The first host is given everything that came before it, a later one the last of the output.
-        before = self._spool if self.generation == 1 else wire.pack(wire.OUTPUT, self.recent())
-        self._spool = bytearray(wire.pack_json(wire.HELLO, self._hello())) + before
+        if self.generation > 1:
+            self._spool.clear()
+            self._spool.add(wire.pack(wire.OUTPUT, self.recent()))
+        self._spool.begin_with(wire.pack_json(wire.HELLO, self._hello()))
 
     @property
     def generation(self) -> int:
@@ -101,71 +102,63 @@ class HostLink:
         self._recent_size += len(data)
         while self._recent_size > RECENT_LIMIT and len(self._recent) > 1:
             self._recent_size -= len(self._recent.popleft())
-        self._later(wire.pack(wire.OUTPUT, data))
+        self._later(wire.header(wire.OUTPUT, len(data)), data)
 
     def key(self, what: int, count: int, empty: bool, draft: str | None) -> None:
         """A human has typed; told together with the echo that follows."""
         self._later(wire.pack_keys(what, count, empty, draft))
 
-    def _later(self, frame: bytes) -> None:
+    def _later(self, *parts: bytes) -> None:
         """The host does not need to wake for every keystroke: it would take the time from its echo."""
-        if not self._listens:
-            return
-        self._pending.append(frame)
-        self._pending_size += len(frame)
-        if self._pending_size >= BATCH:
-            self.push()
-
-    @property
-    def _listens(self) -> bool:
-        """Whether there is a host, or the first one is still to come."""
-        return self.socket is not None or not self._starts
+        if self.socket is not None or not self._starts:  # there is one, or the first is still to come
+            self._spool.add(*parts)
 
     @property
     def waiting(self) -> bool:
-        return bool(self._pending)
+        return self._spool.waiting
 
-    def push(self) -> None:
-        """Give the host what has been kept for it."""
-        if self._pending:
-            frames, self._pending, self._pending_size = b"".join(self._pending), [], 0
-            self._send(frames)
+    @property
+    def stuck(self) -> bool:
+        """Whether the host takes no more now."""
+        return self._spool.stuck
+
+    @property
+    def behind(self) -> int:
+        return self._spool.size
+
+    def look(self) -> bool:
+        """Give the host what has been kept for it, if it is time to; whether it was."""
+        given = True
+        if self.socket is None:
+            self._spool.stuck = True
+        else:
+            try:
+                given = self._spool.look(self.socket)
+            except OSError:
+                self._spool.clear()  # its end is closed: the read side reports it
+        return given
+
+    def flush(self) -> None:
+        """The host takes more again."""
+        if self._spool.held_back:
+            self._spool.stuck = False
+        else:
+            self._push()
+
+    def send(self, frame: bytes) -> None:
+        self._later(frame)
+        self._push()
+
+    def _push(self) -> None:
+        if self.socket is not None:
+            try:
+                self._spool.give(self.socket)
+            except OSError:
+                self._spool.clear()
 
     def recent(self) -> bytes:
         """The last of the agent's output."""
         return b"".join(self._recent)
-
-    def send(self, frame: bytes) -> None:
-        self.push()
-        self._send(frame)
-
-    def _send(self, frame: bytes) -> None:
-        if not self._listens:
-            return
-        if self.socket is not None and not self._spool:
-            try:
-                frame = frame[self.socket.send(frame) :]
-            except BlockingIOError:
-                pass
-            except OSError:
-                return  # its end is closed: the read side reports it
-        self._spool += frame
-
-    def flush(self) -> None:
-        while self._spool and self.socket is not None:
-            try:
-                with memoryview(self._spool) as view:
-                    sent = self.socket.send(view[: 1 << 20])
-            except BlockingIOError:
-                return
-            except OSError:
-                self._spool.clear()
-                return
-            del self._spool[:sent]
-
-    @property
-    def behind(self) -> int:
-        return len(self._spool)
 
     def receive(self) -> list[tuple[int, bytes]] | None:
         """Frames from the host, or None when it is gone."""
@@ -198,8 +191,7 @@ class HostLink:
             self._log(f"host {self.pid} replaced: {why}")
             self.socket.close()
             self.socket = None
-        self._spool = bytearray()
-        self._pending, self._pending_size = [], 0
+        self._spool.clear()
         self.ready = False
         if self.pid:
             try:
@@ -218,11 +210,11 @@ class HostLink:
 
     def close(self, patience: float) -> None:
         """The end. The host writes down what it has by itself; wait for it at most `patience` seconds."""
-        self.push()
         if self.socket is not None:
-            self.socket.settimeout(0.5)
+            self.socket.settimeout(TAKES_ITS_TIME)
             try:
-                self.socket.sendall(self._spool)
+                for portion in self._spool.portions():
+                    self.socket.sendall(portion)
             except OSError:
                 self._say_goodbye()  # it will find the end of the stream, and must not take us for killed
             self.socket.close()

@@ -14,7 +14,7 @@ from synapse.relay.console import Console
 from synapse.relay.front import Front
 from synapse.relay.injector import Injector
 from synapse.relay.keyboard import Keyboard
-from synapse.relay.link import PING_EVERY, PUSH_AFTER, SPOOL_LIMIT, HostLink
+from synapse.relay.link import LOOK_AFTER, PING_EVERY, SPOOL_LIMIT, HostLink
 from synapse.relay.pty import Pty
 from synapse.relay.reactor import READ, WRITE, Reactor
 from synapse.relay.veil import Veil
@@ -70,7 +70,7 @@ class Relay:
         self._exited = False
         self._eof = False
         self._at_ease = False
-        self._push_due = False
+        self._look_due = False
         self.stopping = False
         self._wakeup_read, self._wakeup_write = os.pipe()
 
@@ -97,10 +97,10 @@ class Relay:
     def _balance(self) -> None:
         """Read only where there is room for what comes; wait for room only where something waits."""
         link = self._link
-        if link.waiting and not self._push_due:
-            self._push_due = True
-            self._reactor.later(PUSH_AFTER, self._push)
-        waits = bool(self._pty.backlog) or self.front.has_backlog() or link.behind > 0 or self._eof
+        if not self._look_due and (link.waiting or self.front.has_unread()):
+            self._look_due = True
+            self._reactor.later(LOOK_AFTER, self._look)
+        waits = bool(self._pty.backlog) or self.front.has_backlog() or link.stuck or self._eof
         if not waits and self._at_ease:
             return  # nothing waits anywhere, and nothing did: every keystroke comes through here
         self._at_ease = not waits
@@ -108,15 +108,17 @@ class Relay:
         self._reactor.watch(self._pty.master, read | (WRITE if self._pty.backlog else 0), self._on_agent)
         self.front.balance()
         if link.socket is not None:
-            self._reactor.watch(link.socket.fileno(), READ | (WRITE if link.behind else 0), self._on_host)
+            self._reactor.watch(link.socket.fileno(), READ | (WRITE if link.stuck else 0), self._on_host)
 
     def _rewatch(self) -> None:
         self._at_ease = False
         self._balance()
 
-    def _push(self) -> None:
-        self._push_due = False
-        self._link.push()
+    def _look(self) -> None:
+        """A moment after there was output: the host is given it, and its modes are read, unless it pours."""
+        self._look_due = False
+        if self._link.look():
+            self.front.read_modes()
         self._balance()
 
     # --- the agent ----------------------------------------------------------------------------------------

@@ -51,7 +51,11 @@ _EMPTY, _TOLD = 1, 2  # the composer is empty; what is in it follows
 
 
 def pack(kind: int, payload: bytes = b"") -> bytes:
-    return _HEADER.pack(kind, len(payload)) + payload
+    return header(kind, len(payload)) + payload
+
+
+def header(kind: int, length: int) -> bytes:
+    return _HEADER.pack(kind, length)
 
 
 def pack_json(kind: int, value: object) -> bytes:
