@@ -144,6 +144,7 @@ class Street:
         (home.path / "synapse").mkdir()
         (home.path / "synapse" / "config.yaml").write_text(
             "agents:\n  helper:\n    profile: dummy\n    auto_start: true\n"
+            "routing:\n  pair_per_minute: 0\n"  # all tests together say much to b
         )
         self.start("b")
 

@@ -117,7 +117,7 @@ class TestEveryShell:
     ) -> None:
         terminal = hooked(shell)
         run(terminal, "echo 'half", {"bash": "\n>", "zsh": "\nquote>"}.get(shell, "half"))
-        rest(terminal, 0.5 if shell == "fish" else 0)  # fish looks for Ctrl-C in its own time
+        rest(terminal, 0.5)  # each looks for Ctrl-C in its own time after the prompt
         terminal.type("\x03")
         terminal.wait_for("^C" if shell == "fish" else "\n130%")
         terminal.type("@a after it\r")
