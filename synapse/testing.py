@@ -55,7 +55,7 @@ class Terminal:
         traceback: TracebackType | None,
     ) -> None:
         if self._status is None:
-            self.pty.signal_session(signal.SIGTERM, signal.SIGHUP)  # a shell at its prompt heeds only the latter
+            self.pty.signal_session(signal.SIGTERM, signal.SIGHUP)  # which a shell at its prompt heeds
             try:
                 self.wait_exit(5.0)
             except AssertionError:

@@ -105,6 +105,34 @@ def test_a_reply_from_elsewhere_is_printed_as_it_comes(home: Home) -> None:
         assert [request.body["method"] for request in fake.calls("/rpc")] == ["SendStreamingMessage"] * 3
 
 
+def test_what_an_agent_elsewhere_asks_is_asked_at_once_on_a_terminal(home: Home) -> None:
+    async def careful(request: Answering) -> None:
+        said = request.body["params"]["message"]
+        if said.get("taskId") == "t1" and said["parts"] == [{"text": "no"}]:
+            error = {"code": -32602, "message": "only yes will do"}
+            await request.json({"jsonrpc": "2.0", "id": 1, "error": error})
+        elif said.get("taskId") == "t1":
+            await request.result(says("done, as you like"))
+        else:
+            asks = {"role": "ROLE_AGENT", "messageId": "m", "parts": [{"text": "Really delete it?"}]}
+            state = {"state": "TASK_STATE_INPUT_REQUIRED", "message": asks}
+            await request.result({"task": {"id": "t1", "contextId": "c", "status": state}})
+
+    with elsewhere() as fake:
+        fake.card(capabilities={})
+        fake.on["/rpc"] = careful
+        home.run("external", "add", fake.url, "--alias", "w")
+        with home.terminal("send", "w", "--return", "delete it") as terminal:
+            terminal.wait_for("Really delete it?")
+            terminal.wait_for("answer:")
+            terminal.type("no\r")
+            terminal.wait_for("only yes will do")
+            terminal.wait(lambda: terminal.screen.text().count("answer:") == 2, "the question again")
+            terminal.type("yes\r")
+            terminal.wait_for("done, as you like")
+            assert terminal.wait_exit() == 0
+
+
 def slow(fake: FakeAgent, refuses: bool = False) -> None:
     """An agent that works for ever on one task, until that is canceled."""
     state = "TASK_STATE_WORKING"

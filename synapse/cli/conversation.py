@@ -13,7 +13,7 @@ from synapse.a2a_client import AsyncA2AClient, Origin
 from synapse.a2a_task import A2ATask, Json, StillWorking
 from synapse.cells import crop, printable
 from synapse.cli.leaving import Underway, elsewhere, leave
-from synapse.errors import NoSuchAgent, SynapseError, TargetError
+from synapse.errors import NoSuchAgent, Refused, SynapseError, TargetError
 from synapse.registry import AgentRegistry, Entry, current_dir
 from synapse.starter import find_or_start
 
@@ -164,27 +164,45 @@ class Conversation:
 
     async def _send_elsewhere(self, alias: str, message: str, wait: bool) -> int:
         self._alias = alias
-        sent = elsewhere(self._client, alias)
-        self._sent.append(sent)
+        self._sent.append(elsewhere(self._client, alias))
+        task = await self._say_elsewhere(self._sent[-1], message, wait)
+        if not wait:
+            self._tell_sent(task, alias)
+            return 0
+        while task.asks and sys.stdin.isatty() and self._talks:
+            self.reply.settle()
+            answer = await _ask(task.prompt or {})
+            if not answer:
+                break
+            try:
+                task = await self._say_elsewhere(self._sent[-1], answer, wait, task)
+            except Refused as error:
+                print(f"synapse: {error}", file=sys.stderr)
+        return self._ended(task, alias)
+
+    async def _say_elsewhere(
+        self, sent: Underway, message: str, wait: bool, asked: A2ATask | None = None
+    ) -> A2ATask:
+        """A message, or the answer to what was `asked`."""
 
         def on_event(kind: str, data: Json) -> None:
             sent.task = str(data.get("task_id") or sent.task)
             if wait:
                 self._on_event(kind, data)
 
-        ticking = asyncio.ensure_future(self._tick(alias)) if self._talks and wait else None
+        ticking = asyncio.ensure_future(self._tick(sent.name)) if self._talks and wait else None
         try:
-            task = sent.take(
-                await self._client.send_message(alias, message, wait, self._timeout, on_event=on_event)
-            )
+            if asked is None:
+                saying = self._client.send_message(sent.name, message, wait, self._timeout, on_event=on_event)
+            else:
+                saying = self._client.answer_task(
+                    sent.name, asked, message, wait, self._timeout, on_event=on_event
+                )
+            return sent.take(await saying)
         finally:
             if ticking is not None:
                 ticking.cancel()
                 self._clear_line()
-        if not wait:
-            self._tell_sent(task, alias)
-            return 0
-        return self._ended(task, alias)
 
     def _tell_sent(self, task: A2ATask, name: str) -> None:
         if self._json:
