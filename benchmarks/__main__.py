@@ -6,6 +6,7 @@ import importlib
 import signal
 import sys
 import time
+import traceback
 
 from benchmarks.table import render
 
@@ -21,14 +22,18 @@ def main(names: list[str]) -> int:
         print(f"no benchmark {' or '.join(unknown)}: there are {', '.join(NAMES)}", file=sys.stderr)
         return 2
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that everything that was started is ended
-    rows = []
+    rows, broken = [], 0
     for name in names or NAMES:
         print(f"{name} …", end=" ", file=sys.stderr, flush=True)
         started = time.monotonic()
-        rows += importlib.import_module(f"benchmarks.{name}").run()
+        try:
+            rows += importlib.import_module(f"benchmarks.{name}").run()
+        except Exception:  # the others have taken minutes: their figures are printed all the same
+            traceback.print_exc()
+            broken = 1
         print(f"{time.monotonic() - started:.0f} s", file=sys.stderr, flush=True)
     print(render(rows))
-    return 0
+    return broken
 
 
 if __name__ == "__main__":

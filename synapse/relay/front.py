@@ -366,8 +366,8 @@ class Front:
         self._keyboard.new_terminal()
         console.enter_raw()
         client.tell("attached")
+        self.take_size()  # before the host knows of it: it is drawn afresh, and reflows nothing
         self._link.send(wire.pack_json(wire.CONSOLE, console.describe()))
-        self.take_size()
         self._held = bytearray()
         if self._link.ready:
             self._link.send(wire.pack(wire.SNAPSHOT_WANTED))
