@@ -19,7 +19,6 @@ AT_MOST = 0.25  # seconds that steady output keeps a drawing waiting
 LATELY = 1.0  # seconds that a drawing may have been gone when the terminal was resized under it
 CALM = 0.4  # seconds after a resize before anything is drawn: while a window is dragged, nothing is
 AGAIN = 0.1  # seconds until a refused one is tried again
-SHOWN, STALE, BUSY = "shown", "stale", "busy"  # what the relay says became of a drawing
 VISIBLE = 1.0  # seconds in which the panel must be seen, or the keys go back to the agent
 ASKS = 3  # times that a terminal is asked where its cursor is
 ASK_AGAIN = 0.5  # seconds
@@ -168,14 +167,14 @@ class Display:
         if asked is None or asked.number != number:
             return
         self._asked = None
-        if outcome == SHOWN:
+        if outcome == wire.SHOWN:
             self._on_screen = asked
             self._seen = self._seen or bool(asked.boxes)
             self._stained = self._stained and bool(asked.boxes)
             if asked.once == self._once:
                 self._once = b""
-        if outcome in (STALE, BUSY):
-            self._draw_in(QUIET if outcome == STALE else AGAIN)
+        if outcome in (wire.STALE, wire.BUSY):
+            self._draw_in(QUIET if outcome == wire.STALE else AGAIN)
         elif self._missed:
             self._draw_in(0.0)
         self._missed = False

@@ -194,6 +194,7 @@ ROOMS: dict[str, set[str]] = {
             "launch",
             "paths",
             "profiles",
+            "prompts",
             "registry",
         ),
         "shell",

@@ -107,16 +107,19 @@ def test_a_reply_from_elsewhere_is_printed_as_it_comes(home: Home) -> None:
 
 def test_what_an_agent_elsewhere_asks_is_asked_at_once_on_a_terminal(home: Home) -> None:
     async def careful(request: Answering) -> None:
-        said = request.body["params"]["message"]
-        if said.get("taskId") == "t1" and said["parts"] == [{"text": "no"}]:
+        said = request.body["params"].get("message", {})
+        ask = {"role": "ROLE_AGENT", "messageId": "m", "parts": [{"text": "Really delete it?"}]}
+        state = {"state": "TASK_STATE_INPUT_REQUIRED", "message": ask}
+        asking = {"id": "t1", "contextId": "c", "status": state}
+        if request.body["method"] == "GetTask":
+            await request.result(asking)
+        elif said.get("taskId") == "t1" and said["parts"] == [{"text": "no"}]:
             error = {"code": -32602, "message": "only yes will do"}
             await request.json({"jsonrpc": "2.0", "id": 1, "error": error})
         elif said.get("taskId") == "t1":
             await request.result(says("done, as you like"))
         else:
-            asks = {"role": "ROLE_AGENT", "messageId": "m", "parts": [{"text": "Really delete it?"}]}
-            state = {"state": "TASK_STATE_INPUT_REQUIRED", "message": asks}
-            await request.result({"task": {"id": "t1", "contextId": "c", "status": state}})
+            await request.result({"task": asking})
 
     with elsewhere() as fake:
         fake.card(capabilities={})

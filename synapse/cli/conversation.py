@@ -14,6 +14,7 @@ from synapse.a2a_task import A2ATask, Json, StillWorking
 from synapse.cells import crop, printable
 from synapse.cli.leaving import Underway, elsewhere, leave
 from synapse.errors import NoSuchAgent, Refused, SynapseError, TargetError
+from synapse.prompts import chosen
 from synapse.registry import AgentRegistry, Entry, current_dir
 from synapse.starter import find_or_start
 
@@ -171,13 +172,15 @@ class Conversation:
             return 0
         while task.asks and sys.stdin.isatty() and self._talks:
             self.reply.settle()
-            answer = await _ask(task.prompt or {})
+            prompt = task.prompt or {}
+            answer = await _ask(prompt)
             if not answer:
                 break
             try:
-                task = await self._say_elsewhere(self._sent[-1], answer, wait, task)
+                task = await self._say_elsewhere(self._sent[-1], chosen(prompt, answer), wait, task)
             except Refused as error:
                 print(f"synapse: {error}", file=sys.stderr)
+                task = await self._client.follow_task(alias, task.id, self._timeout)  # it may be answered
         return self._ended(task, alias)
 
     async def _say_elsewhere(
@@ -353,7 +356,8 @@ async def _ask(prompt: Json) -> str:
     secret = prompt.get("type") == "password"
     question = printable(str(prompt.get("question") or prompt.get("prompt") or ""))
     sys.stderr.write(f"{question}\n")
-    for number, option in enumerate(prompt.get("options") or (), 1):
+    options = prompt.get("options")
+    for number, option in enumerate(options if isinstance(options, list) else (), 1):
         sys.stderr.write(f"  {number}. {printable(str(option))}\n")
     sys.stderr.write("answer (not shown): " if secret else "answer: ")
     sys.stderr.flush()

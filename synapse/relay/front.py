@@ -7,6 +7,8 @@ last.
 from __future__ import annotations
 
 import os
+import sys
+from collections import deque
 
 from synapse.relay import wire
 from synapse.relay.console import Console
@@ -16,7 +18,7 @@ from synapse.relay.place import Place
 from synapse.relay.pty import Pty, split_winsize
 from synapse.relay.reactor import READ, WRITE, Reactor
 from synapse.relay.spool import HOLD
-from synapse.relay.veil import BUSY, NOBODY, Veil
+from synapse.relay.veil import Veil
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -62,7 +64,7 @@ class Front:
         self._rebalance = rebalance
         self._rewatch = rewatch  # the same, when what is to be watched has changed
         self._tracker: ModeTracker | None = None
-        self._unread: list[bytes] = []  # output whose modes have not been read
+        self.unread: deque[bytes] = deque()  # output whose modes have not been read
         self._unread_size = 0
         self._clients: list[Client] = []
         self._attached: Client | None = None
@@ -87,14 +89,16 @@ class Front:
     def _modes(self) -> ModeTracker:
         return self.read_modes()
 
-    def read_modes(self) -> ModeTracker:
-        """Of all that was written. The first time is after the human has the agent's first output."""
+    def read_modes(self, at_most: int = sys.maxsize) -> ModeTracker:
+        """Of what was written, so many bytes. The first time is after the human has the first output."""
         if self._tracker is None:
             from synapse.modes import ModeTracker
 
             self._tracker = ModeTracker()
-        unread, self._unread, self._unread_size = self._unread, [], 0
-        for data in unread:
+        while self.unread and at_most > 0:
+            data = self.unread.popleft()
+            self._unread_size -= len(data)
+            at_most -= len(data)
             self._tracker.feed(data)
         return self._tracker
 
@@ -113,9 +117,9 @@ class Front:
         """A drawing of the host's, for a terminal that shows all the output there was and takes more."""
         console, refusal = self.console, None
         if console is None or self._suspended:
-            refusal = NOBODY
+            refusal = wire.NOBODY
         elif self._held is not None or console.backlog or self.resized:
-            refusal = BUSY
+            refusal = wire.BUSY
         data = self.veil.show(payload, written, split_winsize(self._pty.winsize), refusal)
         if console is not None and data:
             console.write(data)
@@ -127,13 +131,10 @@ class Front:
 
     def follow(self, data: bytes) -> None:
         """What was written, for the modes it sets. They are read in a pause, or when they are needed."""
-        self._unread.append(data)
+        self.unread.append(data)
         self._unread_size += len(data)
         if self._unread_size > HOLD:
-            self.read_modes()
-
-    def has_unread(self) -> bool:
-        return bool(self._unread)
+            self.read_modes(2 * len(data))
 
     def has_backlog(self) -> bool:
         return self._held is not None or (self.console is not None and bool(self.console.backlog))

@@ -22,6 +22,7 @@ RECENT_LIMIT = 128 * 1024  # of output, for a host that comes later
 LOOK_AFTER = 0.003  # seconds that anything waits for more
 GOODBYE = signal.SIGUSR1  # to a host that has not read that the agent has ended
 TAKES_ITS_TIME = 0.5  # seconds for a portion of what is left at the end
+LAST_SECONDS = 3.0  # for all of it
 PING_EVERY = 5.0
 PINGS_UNANSWERED = 4
 
@@ -189,17 +190,18 @@ class HostLink:
         """Done with this host, dead or not."""
         if self.socket is not None:
             self._log(f"host {self.pid} replaced: {why}")
-            self.socket.close()
-            self.socket = None
-        self._spool.clear()
-        self.ready = False
         if self.pid:
             try:
-                os.kill(self.pid, signal.SIGKILL)
+                os.kill(self.pid, signal.SIGKILL)  # first: a closed socket would tell it that we are gone
                 os.waitpid(self.pid, 0)
             except OSError:
                 pass
             self.pid = 0
+        if self.socket is not None:
+            self.socket.close()
+            self.socket = None
+        self._spool.clear()
+        self.ready = False
 
     def _say_goodbye(self) -> None:
         if self.pid:
@@ -211,9 +213,10 @@ class HostLink:
     def close(self, patience: float) -> None:
         """The end. The host writes down what it has by itself; wait for it at most `patience` seconds."""
         if self.socket is not None:
-            self.socket.settimeout(TAKES_ITS_TIME)
+            until = time.monotonic() + LAST_SECONDS
             try:
                 for portion in self._spool.portions():
+                    self.socket.settimeout(max(min(TAKES_ITS_TIME, until - time.monotonic()), 0.01))
                     self.socket.sendall(portion)
             except OSError:
                 self._say_goodbye()  # it will find the end of the stream, and must not take us for killed

@@ -35,6 +35,7 @@ DRAIN_AT_MOST = 1.0
 DRAIN_QUIET = 0.05  # seconds without a byte after the agent's end, if somebody still holds its terminal
 ECHO_WAIT = 0.00025
 READS_AT_ONCE = 16
+MODES_AT_ONCE = 512 * 1024  # bytes whose modes are read before keys are looked at again
 SHORT_READ = 1024  # most likely all there is: asking again would cost a system call for every keystroke
 _FORWARDED = (signal.SIGINT, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2)
 _HANDLED = (signal.SIGCHLD, signal.SIGWINCH, signal.SIGTERM, signal.SIGHUP, signal.SIGTSTP, *_FORWARDED)
@@ -97,7 +98,7 @@ class Relay:
     def _balance(self) -> None:
         """Read only where there is room for what comes; wait for room only where something waits."""
         link = self._link
-        if not self._look_due and (link.waiting or self.front.has_unread()):
+        if not self._look_due and (link.waiting or self.front.unread):
             self._look_due = True
             self._reactor.later(LOOK_AFTER, self._look)
         waits = bool(self._pty.backlog) or self.front.has_backlog() or link.stuck or self._eof
@@ -118,7 +119,7 @@ class Relay:
         """A moment after there was output: the host is given it, and its modes are read, unless it pours."""
         self._look_due = False
         if self._link.look():
-            self.front.read_modes()
+            self.front.read_modes(MODES_AT_ONCE)
         self._balance()
 
     # --- the agent ----------------------------------------------------------------------------------------

@@ -15,9 +15,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 PORTION = 128 * 1024  # bytes that the host is given in one go
-POURS = 32 * 1024  # bytes between two looks that make a burst
-PAUSE = 0.015  # seconds without as much, and it is over
+SPAN = 0.015  # seconds
+POURS = 256 * 1024  # bytes in that time make a burst; less is given as it comes
 HOLD = 64 * 1024 * 1024  # of a longer one, the host is given the rest as it comes
+HOLD_FOR = 2.0  # seconds; the same
 SIP_EVERY = 0.05  # seconds between two portions of a burst: it shall know that there is output
 MUCH = 8 * 1024 * 1024  # whose memory is worth giving back
 
@@ -26,8 +27,9 @@ class Spool:
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._frames: deque[bytes] = deque()
-        self._added = 0  # bytes since the last look
-        self._poured_at = self._sipped_at = -1e9
+        self._added = 0  # bytes in this span
+        self._span_began = self._sipped_at = -1e9
+        self._pours_since: float | None = None
         self._most = 0  # that it has held since it was last empty
         self.size = 0
         self.stuck = False  # the host takes no more now
@@ -57,18 +59,26 @@ class Spool:
     def look(self, host: _socket.socket) -> bool:
         """Every few milliseconds: give the host what has come, or, while it pours, only a sip. Whether it was
         given all. OSError when its end is closed."""
-        added, self._added = self._added, 0
-        self._most = max(self._most, self.size)
         now = self._clock()
-        if added >= POURS:
-            self._poured_at = now
-        self.held_back = now - self._poured_at < PAUSE and self.size < HOLD
+        self._most = max(self._most, self.size)
+        self._notice_burst(now)
+        since = self._pours_since
+        self.held_back = since is not None and now - since < HOLD_FOR and self.size < HOLD
         if not self.held_back:
             self.give(host)
         elif now - self._sipped_at >= SIP_EVERY:
             self._sipped_at = now
             self.give(host, 1)
         return not self.held_back
+
+    def _notice_burst(self, now: float) -> None:
+        """It begins at once, and ends with a span in which there was little."""
+        if self._added >= POURS and self._pours_since is None:
+            self._pours_since = now
+        if now - self._span_began >= SPAN:
+            if self._added < POURS:
+                self._pours_since = None
+            self._added, self._span_began = 0, now
 
     def give(self, host: _socket.socket, portions: int = -1) -> None:
         """As much as the host takes now. OSError when its end is closed."""

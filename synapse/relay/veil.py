@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
     from synapse.relay.chord import Chord
 
-SHOWN, STALE, BUSY, NOBODY = "shown", "stale", "busy", "nobody"
 _BEGIN, _END = b"\x1b[?2026h", b"\x1b[?2026l"
 
 
@@ -45,8 +44,8 @@ class Veil:
             gone = self.lift()
             return _BEGIN + gone + _END if gone and header["sync"] else gone
         if refusal is None and (header["at"], header["cols"], header["rows"]) != (written, *size):
-            refusal = STALE
-        self._tell(wire.pack_json(wire.OVERLAID, {"id": number, "outcome": refusal or SHOWN}))
+            refusal = wire.STALE
+        self._tell(wire.pack_json(wire.OVERLAID, {"id": number, "outcome": refusal or wire.SHOWN}))
         if refusal is not None:
             return b""
         if not self._shown or header["over"] != self._shown:

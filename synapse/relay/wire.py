@@ -44,6 +44,8 @@ WHERE = 37  # where is the cursor in the human's terminal?
 OVERLAY_STATE = 36  # JSON: "chord": there is something to open; "focus": it may keep the focus, or
 # "used" so many bytes of the keys that it was given
 
+SHOWN, STALE, BUSY, NOBODY = "shown", "stale", "busy", "nobody"  # what became of a drawing
+
 _OVERLAY = struct.Struct("!II")
 _SIZE = struct.Struct("!HH")
 _KEYS = struct.Struct("!BIB")

@@ -25,6 +25,7 @@ class Underneath(Protocol):
     jobs: int
     directory: bytes
     exit_status: int | None
+    typed_ahead: bytes  # while a command ran
 
     def run(self, line: str, before: int) -> int: ...
 
@@ -47,9 +48,7 @@ class Shell:
         """Until the input or the shell ends; the last status."""
         self._follow()
         while self._underneath.exit_status is None:
-            ahead = getattr(self._underneath, "typed_ahead", b"")
-            if ahead:
-                self._underneath.typed_ahead = b""  # type: ignore[attr-defined]
+            ahead, self._underneath.typed_ahead = self._underneath.typed_ahead, b""
             try:
                 line = self._reader.read(self.status, ahead)
             except KeyboardInterrupt:

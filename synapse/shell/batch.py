@@ -21,6 +21,7 @@ class BatchSession:
         self.jobs = 0
         self.directory = os.fsencode(os.getcwd())
         self.exit_status: int | None = None
+        self.typed_ahead = b""  # never: there is no terminal
         self._program = program
         self._dialect = dialect
         self._channel: Channel | None = None
