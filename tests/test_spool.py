@@ -54,16 +54,16 @@ def test_a_burst_is_sipped_until_it_pauses() -> None:
     waits, sent, got = Spool(clock), b"", b""
     with host() as (ours, theirs):
         for number in range(100):
-            piece = b"%05d" % number * (POURS // 10)
+            piece = b"%05d" % number * (POURS // 5 * 4)
             waits.add(b"head", piece)
             sent += b"head" + piece
             waits.look(ours)
-            assert waits.held_back == (number > 1), "it pours"
+            assert waits.held_back, "it pours"
             got += taken(theirs)
             clock.now += SPAN / 5
         assert PORTION <= len(got) <= 16 * (PORTION + len(piece)) < len(sent) / 2, "a little, and not all"
         for _ in range(2):
-            clock.now += SPAN
+            clock.now += SPAN * 1.1
             given = waits.look(ours)
         assert given
         while waits.size:
@@ -87,13 +87,13 @@ def test_a_burst_that_does_not_end_is_given_as_it_comes(monkeypatch: pytest.Monk
     monkeypatch.setattr(spool, "HOLD", 1_000_000)
     waits, sent, got, most = Spool(Clock()), 0, 0, 0
     with host() as (ours, theirs):
-        for _ in range(40):
+        for _ in range(200):
             waits.add(b"x" * POURS)
             sent += POURS
             waits.look(ours)
             got += len(taken(theirs))
             most = max(most, waits.size)
-        assert got + waits.size == sent and 1_000_000 < most < 3_000_000
+        assert got + waits.size == sent and 900_000 < most < 3_000_000
 
 
 def test_nor_is_one_that_lasts() -> None:
@@ -141,4 +141,4 @@ def test_nothing_is_lost_doubled_or_mixed(steps: list[tuple[bytes, str]]) -> Non
 def test_the_limits_leave_room_for_each_other() -> None:
     from synapse.relay.link import SPOOL_LIMIT
 
-    assert PORTION < POURS < HOLD < SPOOL_LIMIT
+    assert POURS < PORTION < HOLD < SPOOL_LIMIT

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 PORTION = 128 * 1024  # bytes that the host is given in one go
-SPAN = 0.015  # seconds
-POURS = 256 * 1024  # bytes in that time make a burst; less is given as it comes
+SPAN = 0.02  # seconds
+POURS = 48 * 1024  # bytes in that time make a burst; of less, the sips are all there is
 HOLD = 64 * 1024 * 1024  # of a longer one, the host is given the rest as it comes
 HOLD_FOR = 2.0  # seconds; the same
 SIP_EVERY = 0.05  # seconds between two portions of a burst: it shall know that there is output
