@@ -14,18 +14,13 @@ from synapse.a2a_client import A2ATask, AsyncA2AClient, ExternalAgentRegistry, O
 from synapse.errors import Refused, SynapseError
 from synapse.external_http import NotThere, Unreachable
 from tests.a2a_server import served
-from tests.fake_agent import CARD, OLD_CARD, Answering, FakeAgent, elsewhere, says
-from tests.test_external_client import PROTOCOLS
+from tests.fake_agent import CARD, OLD_CARD, Answering, FakeAgent, says
+from tests.test_external_client import PROTOCOLS, fake
+
+__all__ = ["fake"]
 
 ME = Origin("me-id", "claude", in_turn=False)  # a human at an agent's terminal
 WORKING, ASKS = "TASK_STATE_WORKING", "TASK_STATE_INPUT_REQUIRED"
-
-
-@pytest.fixture
-def fake() -> Iterator[FakeAgent]:
-    with elsewhere() as agent:
-        agent.card()
-        yield agent
 
 
 @pytest.fixture

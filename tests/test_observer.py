@@ -160,13 +160,19 @@ class Chat(Channel):
         return facts
 
 
-def test_a_turn_that_is_over_before_its_chat_is_read() -> None:
-    """Title, screen and chat have all gone on by the time anybody looks; nothing is written after that."""
+def asked() -> tuple[Agent, Chat]:
+    """Enter has just been pressed."""
     chat = Chat()
     gemini = Agent("gemini", chat)
     gemini.writes("\x1b]0;◇  Ready (work)\x07 > hello")
     assert gemini.after(5) == READY
     gemini.observer.key(True, gemini.now)
+    return gemini, chat
+
+
+def test_a_turn_that_is_over_before_its_chat_is_read() -> None:
+    """Title, screen and chat have all gone on by the time anybody looks; nothing is written after that."""
+    gemini, chat = asked()
     gemini.writes("\x1b]0;✦  Working… (work)\x07")
     gemini.writes("\x1b]0;◇  Ready (work)\x07\r\n✦ hi\r\n\r\n > ")
     gemini.after(0.2)
@@ -177,11 +183,7 @@ def test_a_turn_that_is_over_before_its_chat_is_read() -> None:
 
 
 def test_an_accepted_prompt_that_nothing_more_is_heard_of_is_over_too() -> None:
-    chat = Chat()
-    gemini = Agent("gemini", chat)
-    gemini.writes("\x1b]0;◇  Ready (work)\x07 > hello")
-    assert gemini.after(5) == READY
-    gemini.observer.key(True, gemini.now)
+    gemini, chat = asked()
     chat.facts = [PromptAccepted("transcript", "hello")]
     gemini.after(5)
     (turn,) = gemini.observer.turns.finished

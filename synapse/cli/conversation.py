@@ -76,7 +76,6 @@ class Conversation:
         self._talks = sys.stderr.isatty() and not as_json
         self.reply: Reply = PlainReply()
         self._sent: list[Underway] = []
-        self._alias = ""  # of an agent elsewhere
         self._said = ""  # so far
         self._status = "sent"
         self._asking = False  # then no progress is drawn over the question
@@ -164,7 +163,6 @@ class Conversation:
                 print(f"synapse: {error}", file=sys.stderr)
 
     async def _send_elsewhere(self, alias: str, message: str, wait: bool) -> int:
-        self._alias = alias
         self._sent.append(elsewhere(self._client, alias))
         task = await self._say_elsewhere(self._sent[-1], message, wait)
         if not wait:
@@ -211,15 +209,7 @@ class Conversation:
         if self._json:
             print_json(task.to_dict())
         else:
-            print(f"sent {task.id[:8]} to {name}: `{self._shows(task)}` shows what becomes of it")
-
-    def _shows(self, task: A2ATask) -> str:
-        elsewhere = f"synapse external task {self._alias} {task.id}"
-        return elsewhere if self._alias else f"synapse task {task.id[:8]}"
-
-    def _answers(self, task: A2ATask) -> str:
-        elsewhere = f"synapse external send {self._alias} --task {task.id}"
-        return elsewhere if self._alias else f"synapse input {task.id[:8]}"
+            print(f"sent {task.id[:8]} to {name}: `{self._sent[-1].shows}` shows what becomes of it")
 
     def _ended(self, task: A2ATask, name: str) -> int:
         if self._json:
@@ -232,7 +222,7 @@ class Conversation:
             offered = printable(", ".join(map(str, prompt.get("options") or ())))
             print(
                 f"{name} asks: {question}{f' [{offered}]' if offered else ''}\n"
-                f'answer it with `{self._answers(task)} "…"`',
+                f'answer it with `{self._sent[-1].answers} "…"`',
                 file=sys.stderr,
             )
             return ASKS

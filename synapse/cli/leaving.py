@@ -46,6 +46,11 @@ class Underway:
         )
 
     @property
+    def answers(self) -> str:
+        what = f"external send {self.name} --task" if self.elsewhere else "input"
+        return f"synapse {what} {self.short}"
+
+    @property
     def cancels(self) -> str:
         what = f"external cancel {self.name}" if self.elsewhere else "cancel"
         return f"synapse {what} {self.short}"

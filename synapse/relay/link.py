@@ -216,7 +216,9 @@ class HostLink:
             until = time.monotonic() + LAST_SECONDS
             try:
                 for portion in self._spool.portions():
-                    self.socket.settimeout(max(min(TAKES_ITS_TIME, until - time.monotonic()), 0.01))
+                    if time.monotonic() > until:
+                        raise TimeoutError
+                    self.socket.settimeout(TAKES_ITS_TIME)
                     self.socket.sendall(portion)
             except OSError:
                 self._say_goodbye()  # it will find the end of the stream, and must not take us for killed
