@@ -8,7 +8,7 @@ from starlette.routing import BaseRoute, Match, Router
 from starlette.types import Receive, Scope, Send
 
 from synapse.about import CARD, REST
-from synapse.loading import load
+from synapse.base.loading import load
 
 ROUTES = "synapse.a2a_routes"
 

@@ -32,7 +32,7 @@ from synapse.a2a_compat import A2AHandler
 from synapse.a2a_streams import RestStreams, RpcDispatcher
 from synapse.a2a_v03 import JsonRpc03, Rest03
 from synapse.about import CARD, REST, About
-from synapse.digest import sha256_hex
+from synapse.base.digest import sha256_hex
 from synapse.event_stream import EventStream, gone
 from synapse.push import PushSender
 from synapse.tasks import TaskEngine

@@ -2,8 +2,8 @@
 
 import _socket
 
+from synapse.base.record import Record
 from synapse.errors import UsageError
-from synapse.record import Record
 
 WILDCARDS = ("0.0.0.0", "::")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 
-from synapse import paths, processes
+from synapse.base import paths, processes
 from synapse.registry import AgentRegistry
 
 logger = logging.getLogger(__name__)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from synapse.record import Record
+from synapse.base.record import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

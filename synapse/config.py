@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import os
 
-from synapse import keys, paths, schema, yamlfile
-from synapse.errors import ConfigError
-from synapse.record import Record
-from synapse.schema import (
+from synapse import keys
+from synapse.base import paths, schema, yamlfile
+from synapse.base.record import Record
+from synapse.base.schema import (
     Boolean,
     Choice,
     Integer,
@@ -24,6 +24,7 @@ from synapse.schema import (
     is_name,
     validate,
 )
+from synapse.errors import ConfigError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -7,9 +7,9 @@ import socket
 from typing import TYPE_CHECKING
 
 from synapse.about import About
+from synapse.base.loading import load
 from synapse.config import Settings
 from synapse.controller import TerminalController
-from synapse.loading import load
 from synapse.outbound import Outbound
 from synapse.tasks import TaskEngine
 

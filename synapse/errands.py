@@ -11,7 +11,7 @@ import os
 import re
 from dataclasses import asdict, dataclass, fields
 
-from synapse import paths
+from synapse.base import paths
 
 logger = logging.getLogger(__name__)
 

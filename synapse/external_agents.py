@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass, field, fields
 from datetime import UTC, datetime
 from typing import Any
 
-from synapse import paths
+from synapse.base import paths
 from synapse.errors import SynapseError, UsageError
 from synapse.registry import RESERVED_NAMES
 

@@ -9,9 +9,9 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urljoin, urlsplit
 
+from synapse.base.urls import Pinned, UrlRefused, UrlUnresolved, pin_url_async
 from synapse.errors import Refused, SynapseError
 from synapse.external_wire import Call
-from synapse.urls import Pinned, UrlRefused, UrlUnresolved, pin_url_async
 
 if TYPE_CHECKING:
     import httpx

@@ -15,13 +15,14 @@ from typing import TYPE_CHECKING, Any
 
 import uvloop
 
-from synapse import paths, processes
 from synapse.about import About
 from synapse.aftermath import clean_up
 from synapse.agent_context import SYSTEM, build_instructions
 from synapse.agents import open_channel
 from synapse.agents.base import Surroundings
 from synapse.agents.events import EventReceiver
+from synapse.base import paths, processes
+from synapse.base.loading import load
 from synapse.config import Limits as LimitSettings
 from synapse.config import Settings, unpack_settings
 from synapse.controller import TerminalController
@@ -29,7 +30,6 @@ from synapse.delivery import Delivery
 from synapse.display import Display
 from synapse.doorkeeper import Doorkeeper
 from synapse.inbox import Action, Inbox
-from synapse.loading import load
 from synapse.log_keeper import LogKeeper
 from synapse.loop_guard import LoopGuard
 from synapse.outbound import Outbound

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from synapse.base.urls import Pinned, UrlRefused, pin_url_async
 from synapse.callbacks import Callbacks
 from synapse.event_emitter import SSEEvent
 from synapse.push import PushSender
 from synapse.task import Json, Task
 from synapse.tasks import TaskEngine
-from synapse.urls import Pinned, UrlRefused, pin_url_async
 
 
 class Outbound:

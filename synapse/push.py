@@ -15,10 +15,10 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from synapse.base.urls import Pinned, UrlRefused, UrlUnresolved
 from synapse.event_emitter import SSEEvent
 from synapse.task import Json, Task
 from synapse.task_store import TaskStore
-from synapse.urls import Pinned, UrlRefused, UrlUnresolved
 
 if TYPE_CHECKING:
     import httpx

@@ -11,8 +11,8 @@ import fcntl
 import os
 import time
 
-from synapse import jsontext, paths
-from synapse.digest import sha256_hex
+from synapse.base import jsontext, paths
+from synapse.base.digest import sha256_hex
 from synapse.errors import NoSuchAgent, SynapseError, TargetError, UsageError
 
 READY = "READY"

@@ -6,7 +6,7 @@ loop calls it in a thread. An agent is started by a command of its own: a proces
 
 from __future__ import annotations
 
-from synapse import paths
+from synapse.base import paths
 from synapse.config import load_settings
 from synapse.errors import NoSuchAgent, SynapseError
 from synapse.registry import AgentRegistry

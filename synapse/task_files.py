@@ -9,7 +9,7 @@ import re
 import shutil
 from collections.abc import Iterable
 
-from synapse.paths import private_dir
+from synapse.base.paths import private_dir
 from synapse.task import Json
 
 

@@ -9,7 +9,8 @@ import os
 import sqlite3
 from collections.abc import Iterator
 
-from synapse import paths, task_rows
+from synapse import task_rows
+from synapse.base import paths
 from synapse.errors import SynapseError, TargetError
 from synapse.registry import AgentRegistry
 from synapse.task import CANCELED, FAILED, GONE, INPUT_REQUIRED, SUBMITTED, WORKING, Task

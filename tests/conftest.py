@@ -16,7 +16,7 @@ from pathlib import Path
 import hypothesis
 import pytest
 
-from synapse import paths, processes
+from synapse.base import paths, processes
 from synapse.registry import AgentRegistry, Entry
 from synapse.testing import Terminal
 

@@ -7,7 +7,7 @@ import signal
 import termios
 from pathlib import Path
 
-from synapse import processes
+from synapse.base import processes
 from tests.conftest import SYNAPSE, Home, wait
 
 DETACH = "\x1dd"

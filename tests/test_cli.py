@@ -13,7 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from synapse import paths
+from synapse.base import paths
 from synapse.cli import COMMANDS
 from tests.conftest import SYNAPSE, Home, wait
 

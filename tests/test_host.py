@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from synapse import paths
+from synapse.base import paths
 from synapse.config import load_settings
 from synapse.profiles import pack_profile
 from synapse.relay import wire

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from synapse import processes
+from synapse.base import processes
 from tests.conftest import SYNAPSE, Home, wait
 
 RECORDINGS = Path(__file__).parent / "recordings"

@@ -10,9 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from synapse import paths, schema, yamlfile
-from synapse.errors import ConfigError, ProfileError
-from synapse.schema import (
+from synapse.base import paths, schema, yamlfile
+from synapse.base.schema import (
     Boolean,
     Choice,
     Integer,
@@ -28,6 +27,7 @@ from synapse.schema import (
     Words,
     validate,
 )
+from synapse.errors import ConfigError, ProfileError
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(),

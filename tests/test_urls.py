@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from synapse import urls
-from synapse.urls import Pinned, UrlRefused, UrlUnresolved, pin_url, pin_url_async
+from synapse.base import urls
+from synapse.base.urls import Pinned, UrlRefused, UrlUnresolved, pin_url, pin_url_async
 
 
 def pin(url: str, *addresses: str, private: bool = False, loopback: bool = False) -> Pinned:

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from synapse import processes
 from synapse.agents.facts import Fact
+from synapse.base import processes
 
 
 @dataclass(frozen=True)

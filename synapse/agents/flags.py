@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import sys
 
-from synapse import jsontext
+from synapse.base import jsontext
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 
-from synapse import paths
+from synapse.base import paths
 from synapse.cells import aligned
 from synapse.cli.parsing import Parser
 from synapse.config import load_settings

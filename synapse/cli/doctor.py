@@ -7,7 +7,8 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 
-from synapse import __version__, launch, paths
+from synapse import __version__, launch
+from synapse.base import paths
 from synapse.config import load_settings
 from synapse.errors import SynapseError
 from synapse.profiles import list_profiles, load_profile

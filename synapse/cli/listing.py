@@ -10,7 +10,7 @@ import sys
 import time
 from collections.abc import Sequence
 
-from synapse import paths
+from synapse.base import paths
 from synapse.cells import aligned, crop
 from synapse.registry import AgentRegistry, Entry
 

@@ -7,7 +7,8 @@ import os
 import sys
 import time
 
-from synapse import control, paths
+from synapse import control
+from synapse.base import paths
 from synapse.cli.target import find_agent
 from synapse.errors import SynapseError, TargetError
 from synapse.registry import Entry

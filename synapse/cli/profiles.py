@@ -7,7 +7,8 @@ import json
 import shutil
 from typing import Any
 
-from synapse import paths, profiles
+from synapse import profiles
+from synapse.base import paths
 from synapse.cells import aligned
 from synapse.cli.parsing import Parser
 

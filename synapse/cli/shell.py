@@ -9,7 +9,7 @@ import signal
 import sys
 from typing import TYPE_CHECKING
 
-from synapse import paths
+from synapse.base import paths
 from synapse.cli.send import run
 from synapse.config import Settings, load_settings
 from synapse.shell.app import INTERRUPTED, Send, Shell

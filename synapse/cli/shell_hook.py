@@ -56,7 +56,7 @@ def program(shell: str) -> str:
     if os.path.basename(own).startswith("synapse") and os.access(own, os.X_OK):
         words = [own]
     else:
-        from synapse.paths import our_python
+        from synapse.base.paths import our_python
 
         words = [*our_python(), "-m", "synapse"]
     return " ".join(["command", *(quote(word, shell) for word in words)])

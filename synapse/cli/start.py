@@ -6,7 +6,8 @@ import json
 import os
 import sys
 
-from synapse import launch, paths
+from synapse import launch
+from synapse.base import paths
 from synapse.cli.run import Options, run
 from synapse.config import load_settings
 from synapse.errors import SynapseError, UsageError

@@ -9,7 +9,7 @@ import subprocess
 import urllib.request
 from typing import Any
 
-from synapse import paths
+from synapse.base import paths
 from synapse.demo.stage import Stage
 from synapse.errors import SynapseError
 

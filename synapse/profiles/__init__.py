@@ -9,7 +9,10 @@ from __future__ import annotations
 import os
 import sys
 
-from synapse import keys, paths, schema, yamlfile
+from synapse import keys
+from synapse.base import paths, schema, yamlfile
+from synapse.base.record import Record
+from synapse.base.schema import is_name, nearest, validate
 from synapse.errors import ProfileError
 from synapse.profiles import fields
 from synapse.profiles.fields import (
@@ -25,8 +28,6 @@ from synapse.profiles.fields import (
     Signal,
     Signals,
 )
-from synapse.record import Record
-from synapse.schema import is_name, nearest, validate
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from synapse.record import Record
-from synapse.schema import (
+from synapse.base.record import Record
+from synapse.base.schema import (
     Boolean,
     Choice,
     Integer,

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import deque
 
-from synapse import jsontext
+from synapse.base import jsontext
 from synapse.relay.pty import Pty
 from synapse.relay.reactor import Reactor
 

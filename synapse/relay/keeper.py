@@ -12,7 +12,7 @@ from __future__ import annotations
 import os
 import sys
 
-from synapse import processes
+from synapse.base import processes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from synapse import jsontext
+from synapse.base import jsontext
 from synapse.relay import wire
 from synapse.relay.outbox import Outbox
 from synapse.relay.pty import Pty, split_winsize

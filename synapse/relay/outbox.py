@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import time
 
-from synapse import jsontext
+from synapse.base import jsontext
 from synapse.relay import wire
 
 TYPE_CHECKING = False

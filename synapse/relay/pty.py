@@ -9,7 +9,7 @@ import struct
 import sys
 import termios
 
-from synapse import processes
+from synapse.base import processes
 from synapse.relay.keeper import keep, signal_at_parents_death
 
 TYPE_CHECKING = False

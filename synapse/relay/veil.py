@@ -8,7 +8,7 @@ host is doing.
 
 from __future__ import annotations
 
-from synapse import jsontext
+from synapse.base import jsontext
 from synapse.relay import wire
 
 TYPE_CHECKING = False

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import struct
 
-from synapse import jsontext
+from synapse.base import jsontext
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

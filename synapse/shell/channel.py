@@ -7,7 +7,7 @@ import shutil
 import tempfile
 from typing import NamedTuple
 
-from synapse import paths
+from synapse.base import paths
 
 
 class Ended(NamedTuple):

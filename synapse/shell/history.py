@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from synapse import paths
+from synapse.base import paths
 
 KEPT = 10_000
 _SLACK = 2_000  # entries more than are kept, before the file is written anew

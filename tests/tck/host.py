@@ -14,10 +14,10 @@ from synapse import a2a_routes, host, outbound
 from synapse.a2a_card import agent_card
 from synapse.a2a_routes import standard_routes
 from synapse.about import About
+from synapse.base.urls import Pinned, pin_url, resolve
 from synapse.push import PushSender
 from synapse.task_store import TaskStore
 from synapse.tasks import TaskEngine
-from synapse.urls import Pinned, pin_url, resolve
 from tests.tck.handler import KitHandler, StandIn
 
 KIT = "SYNAPSE_TCK_KIT"

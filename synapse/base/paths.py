@@ -6,7 +6,7 @@ Only `os.path`: the relay starts through here, and `pathlib` alone would cost it
 import os
 import sys
 
-from synapse.digest import sha256_hex
+from synapse.base.digest import sha256_hex
 
 
 def synapse_home() -> str:
@@ -42,7 +42,11 @@ def user_profiles_dir() -> str:
 
 
 def builtin_profiles_dir() -> str:
-    return os.path.join(os.path.dirname(os.path.abspath(__file__)), "profiles")
+    return os.path.join(_package_dir(), "profiles")
+
+
+def _package_dir() -> str:
+    return os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
 
 def cache_dir() -> str:
@@ -59,7 +63,7 @@ def our_python() -> list[str]:
     Only where Synapse itself comes from there, it is ours too.
     """
     theirs = [path for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path]
-    ours = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    ours = os.path.dirname(_package_dir())
     options = ["-P"] if ours in map(os.path.abspath, theirs) else ["-P", "-E"]
     return [sys.executable, *options]
 

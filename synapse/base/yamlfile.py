@@ -12,8 +12,8 @@ import stat
 import sys
 import time
 
-from synapse import jsontext, paths
-from synapse.digest import sha256_hex
+from synapse.base import jsontext, paths
+from synapse.base.digest import sha256_hex
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
