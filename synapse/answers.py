@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from synapse import keys
 from synapse.composer import clean
 from synapse.input_detector import InputPrompt
+from synapse.keys import names as keys
 from synapse.task import BadMessage
 
 _YES = frozenset(("y", "yes", "ok", "はい", "approve", "proceed", "allow"))

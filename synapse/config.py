@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 
-from synapse import keys
 from synapse.base import paths, schema, yamlfile
 from synapse.base.record import Record
 from synapse.base.schema import (
@@ -25,6 +24,7 @@ from synapse.base.schema import (
     validate,
 )
 from synapse.errors import ConfigError
+from synapse.keys import names as keys
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

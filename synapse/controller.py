@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from synapse.agents.base import Channel
+from synapse.keys.typed import CLEARED, SUBMITTED, TYPED, what_was_typed
 from synapse.observer import Observer
 from synapse.profiles import Profile
 from synapse.relay import wire
-from synapse.relay.typed import CLEARED, SUBMITTED, TYPED, what_was_typed
 from synapse.status import Verdict
 from synapse.terminal.screen import Screen, make_screen
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import re
 
-from synapse.commands import PATTERN, Command, CommandParser, Refusal
-from synapse.key_decoder import KEY, OTHER, PASTE, REPORT, TEXT, KeyDecoder
-from synapse.line_editor import COOKED, LineEditor
+from synapse.keys.commands import PATTERN, Command, CommandParser, Refusal
+from synapse.keys.decoder import KEY, OTHER, PASTE, REPORT, TEXT, KeyDecoder
+from synapse.keys.line_editor import COOKED, LineEditor
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ from fastapi import APIRouter, HTTPException
 from fastapi.responses import StreamingResponse
 from pydantic import BaseModel, Field
 
-from synapse import keys
 from synapse.controller import TerminalController
+from synapse.keys import names as keys
 from synapse.recording import record
 from synapse.registry import READY
 

@@ -6,8 +6,8 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable
 
-from synapse import keys
 from synapse.controller import TerminalController
+from synapse.keys import names as keys
 from synapse.profiles import clear_bytes
 from synapse.registry import INPUT_REQUIRED, READY
 

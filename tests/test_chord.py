@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from synapse.relay.chord import Chord
+from synapse.keys.chord import Chord
 
 
 def chord() -> Chord:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from synapse.commands import Command, CommandParser, Refusal
+from synapse.keys.commands import Command, CommandParser, Refusal
 
 PARSER = CommandParser(names=["codex", "claude-2", "all", "Reviewer"])
 

@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from synapse.input_detector import InputPrompt, InputRequiredDetector
-from synapse.keys import parse_key
+from synapse.keys.names import parse_key
 from synapse.terminal.screen import Screen, make_screen
 
 RECORDINGS = sorted(Path(__file__).parent.glob("recordings/*/*/session.cast.gz"))

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from synapse.commands import Command, Refusal
 from synapse.input_router import CLEARED, NOTHING, SUBMITTED, TYPED, InputRouter
+from synapse.keys.commands import Command, Refusal
 from tests.test_key_decoder import STREAMS, cuts
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from synapse.key_decoder import KEY, OTHER, PASTE, REPORT, TEXT, KeyDecoder
+from synapse.keys.decoder import KEY, OTHER, PASTE, REPORT, TEXT, KeyDecoder
 
 
 def decode(*chunks: bytes) -> list[tuple[str, str]]:

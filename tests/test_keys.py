@@ -2,8 +2,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from synapse import keys
-from synapse.keys import encode, parse_chord, parse_key
+from synapse.keys import names as keys
+from synapse.keys.names import encode, parse_chord, parse_key
 
 MODIFIERS = st.sampled_from(["C-", "M-", "S-", "C-M-", "c-", "m-", "s-", "C-M-S-"])
 

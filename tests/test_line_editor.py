@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from synapse.line_editor import LineEditor
+from synapse.keys.line_editor import LineEditor
 
 
 def edited(text: str, *keys: str, columns: int = 0) -> LineEditor:

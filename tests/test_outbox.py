@@ -13,10 +13,10 @@ from typing import Any
 
 import pytest
 
+from synapse.keys.typed import SUBMITTED
 from synapse.relay import wire
 from synapse.relay.keyboard import Keyboard
 from synapse.relay.pty import make_winsize
-from synapse.relay.typed import SUBMITTED
 from synapse.testing import Terminal
 from tests.conftest import Home, wait
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from synapse.relay.typed import CLEARED, NOTHING, SUBMITTED, TYPED, what_was_typed
+from synapse.keys.typed import CLEARED, NOTHING, SUBMITTED, TYPED, what_was_typed
 
 
 @pytest.mark.parametrize(

@@ -249,7 +249,7 @@ class Keys(Kind):
         )
 
     def take(self, value: object) -> list[str] | str:
-        from synapse import keys
+        from synapse.keys import names as keys
 
         if isinstance(value, str):
             if value in self.words:

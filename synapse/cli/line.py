@@ -6,9 +6,9 @@ import os
 import sys
 
 from synapse.cli.send import run
-from synapse.commands import CommandParser, Refusal
 from synapse.config import load_settings
 from synapse.errors import UsageError
+from synapse.keys.commands import CommandParser, Refusal
 
 
 def send_line() -> int:

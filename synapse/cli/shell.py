@@ -21,7 +21,7 @@ from synapse.shell.line import Lines, is_whole
 from synapse.shell.readers import PlainReader, Reader, ScriptReader
 
 if TYPE_CHECKING:
-    from synapse.commands import Command
+    from synapse.keys.commands import Command
     from synapse.shell.readers import IsWhole
     from synapse.shell.session import Session
 

@@ -9,11 +9,11 @@ from __future__ import annotations
 import os
 import sys
 
-from synapse import keys
 from synapse.base import paths, schema, yamlfile
 from synapse.base.record import Record
 from synapse.base.schema import is_name, nearest, validate
 from synapse.errors import ProfileError
+from synapse.keys import names as keys
 from synapse.profiles import fields
 from synapse.profiles.fields import (
     DEFAULTS,

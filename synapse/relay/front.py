@@ -26,9 +26,9 @@ if TYPE_CHECKING:
     import signal
     from collections.abc import Callable
 
+    from synapse.keys.chord import Chord
     from synapse.modes import ModeTracker
     from synapse.relay.attach import Client
-    from synapse.relay.chord import Chord
 else:
     import _signal as signal
 
@@ -361,7 +361,7 @@ class Front:
         if self._attached is not None:
             self._detach("another terminal attached")
         self.console, self._attached = console, client
-        from synapse.relay.chord import Chord
+        from synapse.keys.chord import Chord
 
         self._chord = Chord(*self._detach_keys)
         self._keyboard.new_terminal()

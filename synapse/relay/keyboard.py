@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from synapse.base import jsontext
+from synapse.keys.typed import NOTHING, SUBMITTED, TYPED
 from synapse.relay import wire
 from synapse.relay.outbox import Outbox
 from synapse.relay.pty import Pty, split_winsize
-from synapse.relay.typed import NOTHING, SUBMITTED, TYPED
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from synapse.commands import Command
+    from synapse.keys.commands import Command
     from synapse.relay.injector import Injector, Steps
     from synapse.relay.link import HostLink
     from synapse.relay.reactor import Reactor

@@ -15,7 +15,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from synapse.relay.chord import Chord
+    from synapse.keys.chord import Chord
 
 _BEGIN, _END = b"\x1b[?2026h", b"\x1b[?2026l"
 
@@ -92,7 +92,7 @@ class Veil:
     @property
     def _chord(self) -> Chord:
         if self._made is None:
-            from synapse.relay.chord import Chord
+            from synapse.keys.chord import Chord
 
             self._made = Chord(*self._keys)
         return self._made
@@ -114,7 +114,7 @@ class Veil:
     def _pass_on(self, data: bytes) -> bytes:
         if not self.focused or not data:
             return data
-        from synapse.relay import reports
+        from synapse.keys import reports
 
         keys, told, self._carry = reports.split(self._carry + data)
         if keys:

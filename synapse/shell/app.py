@@ -7,8 +7,8 @@ import sys
 from collections.abc import Callable
 from typing import Protocol
 
-from synapse.commands import Command, Refusal
 from synapse.errors import SynapseError
+from synapse.keys.commands import Command, Refusal
 from synapse.shell.history import History
 from synapse.shell.line import Lines
 from synapse.shell.readers import Reader

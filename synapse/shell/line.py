@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from synapse.commands import NO_WAIT, WAIT, Command, CommandParser, Refusal
+from synapse.keys.commands import NO_WAIT, WAIT, Command, CommandParser, Refusal
 
 _ADDRESS = re.compile(r"@([\w-]+)(?:\s|\Z)")
 _LAST_WORD = re.compile(r"\s(\S+)\s*\Z")
