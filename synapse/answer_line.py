@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from synapse import cells
-from synapse.terminal import markdown
+from synapse.terminal import cells, markdown
 from synapse.terminal.markdown import Lines
 
 

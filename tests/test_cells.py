@@ -1,6 +1,6 @@
-from synapse.cells import aligned, crop, width
 from synapse.cli.listing import table
 from synapse.registry import Entry
+from synapse.terminal.cells import aligned, crop, width
 
 
 def test_columns_are_measured_in_cells() -> None:

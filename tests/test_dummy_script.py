@@ -8,7 +8,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyghostty import Terminal
 
-from synapse.cells import crop, printable, width, wrap
 from synapse.dummy_agent import script
 from synapse.dummy_agent.composer import Composer
 from synapse.dummy_agent.keys import Decoder, Event
@@ -28,6 +27,7 @@ from synapse.dummy_agent.steps import (
     Wait,
 )
 from synapse.dummy_agent.transcript import Transcript
+from synapse.terminal.cells import crop, printable, width, wrap
 
 
 def decode(*chunks: bytes) -> list[Event]:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from synapse import cells
+from synapse.terminal import cells
 from synapse.terminal.markdown import CODE, HEADING, LINK, LONGEST, STRONG, clean, render
 
 REPLY = """\

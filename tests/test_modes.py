@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from synapse.modes import ModeTracker
+from synapse.terminal.modes import ModeTracker
 
 
 def tracked(*chunks: bytes) -> ModeTracker:

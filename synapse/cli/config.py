@@ -6,9 +6,9 @@ import json
 import os
 
 from synapse.base import paths
-from synapse.cells import aligned
 from synapse.cli.parsing import Parser
 from synapse.config import load_settings
+from synapse.terminal.cells import aligned
 
 HELP = "show the settings in force, and where each comes from"
 

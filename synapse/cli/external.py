@@ -8,10 +8,10 @@ import json
 import sys
 
 from synapse.a2a_client import A2AClient, A2ATask, ExternalAgent
-from synapse.cells import aligned, printable
 from synapse.cli.leaving import elsewhere, leave
 from synapse.cli.send import refuse_options
 from synapse.errors import NoSuchAgent, SynapseError, UsageError
+from synapse.terminal.cells import aligned, printable
 
 _COLUMNS = ("ALIAS", "NAME", "PROTOCOL", "LAST SEEN", "URL")
 ASKS = 5  # exit status

@@ -10,8 +10,8 @@ from typing import Any
 
 from synapse.a2a_client import AsyncA2AClient
 from synapse.a2a_task import A2ATask
-from synapse.cells import printable
 from synapse.errors import SynapseError
+from synapse.terminal.cells import printable
 
 INTERRUPTED = 130  # the exit status
 

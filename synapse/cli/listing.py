@@ -11,8 +11,8 @@ import time
 from collections.abc import Sequence
 
 from synapse.base import paths
-from synapse.cells import aligned, crop
 from synapse.registry import AgentRegistry, Entry
+from synapse.terminal.cells import aligned, crop
 
 _COLUMNS = ("NAME", "TYPE", "STATUS", "PORT", "PID", "DIRECTORY")
 

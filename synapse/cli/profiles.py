@@ -9,8 +9,8 @@ from typing import Any
 
 from synapse import profiles
 from synapse.base import paths
-from synapse.cells import aligned
 from synapse.cli.parsing import Parser
+from synapse.terminal.cells import aligned
 
 HELP = "list the profiles, or show one in full"
 

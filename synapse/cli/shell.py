@@ -118,7 +118,7 @@ def _reader(session: Session, history: History, whole: IsWhole, settings: Settin
 
 
 def _directory(session: Session) -> str:
-    from synapse.cells import printable
+    from synapse.terminal.cells import printable
 
     return paths.shortened(printable(session.directory.decode("utf-8", "replace")))
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import argparse
 import json
 
-from synapse.cells import printable
 from synapse.task import Task, message_text, sender_id
 from synapse.task_shelf import find_task
+from synapse.terminal.cells import printable
 
 
 def main(argv: list[str]) -> int:

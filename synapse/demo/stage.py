@@ -7,8 +7,8 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 
-from synapse import cells
 from synapse.errors import SynapseError
+from synapse.terminal import cells
 from synapse.testing import Terminal
 
 CAPTION = 8  # rows, one of them a rule

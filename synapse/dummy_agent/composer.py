@@ -1,7 +1,7 @@
 """The text being written: an editor with placeholders for long pastes, and a history."""
 
-from synapse.cells import char_width, printable, width
 from synapse.dummy_agent.keys import Event
+from synapse.terminal.cells import char_width, printable, width
 
 LONG_PASTE_CHARS = 800
 LONG_PASTE_LINES = 8

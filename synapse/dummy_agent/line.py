@@ -4,12 +4,12 @@ import signal
 import time
 from argparse import Namespace
 
-from synapse.cells import printable
 from synapse.dummy_agent import script
 from synapse.dummy_agent.console import Console
 from synapse.dummy_agent.process import QUIT_WITHIN, Interrupted, Leave, end, fact
 from synapse.dummy_agent.report import Reporter
 from synapse.dummy_agent.steps import Fact, Flood, Question, Raw, Step, Text, Title, Wait
+from synapse.terminal.cells import printable
 
 PROMPT = "dummy> "
 

@@ -4,7 +4,7 @@
 repainted in place. `Canvas` owns the alternate screen and repaints it whole.
 """
 
-from synapse.cells import crop, width
+from synapse.terminal.cells import crop, width
 
 Size = tuple[int, int]  # columns, rows
 Cursor = tuple[int, int] | None  # row and column among the live rows; None hides it

@@ -1,10 +1,10 @@
 """What stands in place of the composer while a question is open: a menu, or one line of text."""
 
-from synapse.cells import margin, marked, printable, wrap
 from synapse.dummy_agent.composer import Composer
 from synapse.dummy_agent.keys import Event
 from synapse.dummy_agent.painter import Cursor
 from synapse.dummy_agent.steps import Question
+from synapse.terminal.cells import margin, marked, printable, wrap
 
 
 class Menu:

@@ -1,6 +1,6 @@
 """The conversation: blocks of text, each with its mark, handed out as rows of the terminal's width."""
 
-from synapse.cells import margin, marked, printable, wrap
+from synapse.terminal.cells import margin, marked, printable, wrap
 
 KEPT_CHARS = 200_000
 

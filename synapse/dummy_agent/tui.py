@@ -6,7 +6,6 @@ import time
 from argparse import Namespace
 from collections import deque
 
-from synapse.cells import printable
 from synapse.dummy_agent import script
 from synapse.dummy_agent.composer import Composer
 from synapse.dummy_agent.console import Console
@@ -18,6 +17,7 @@ from synapse.dummy_agent.report import Reporter
 from synapse.dummy_agent.steps import Fact, Flood, Question, Raw, Step, Text, Title, Wait
 from synapse.dummy_agent.transcript import Transcript
 from synapse.dummy_agent.view import Busy, live
+from synapse.terminal.cells import printable
 
 IDLE_TITLE = "✳ dummy"
 BUSY_TITLES = ("⠂ dummy", "⠐ dummy")

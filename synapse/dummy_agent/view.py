@@ -1,9 +1,9 @@
 """The live area as rows: what is being written, the spinner, the composer or a question, the footer."""
 
-from synapse.cells import crop, margin, marked, printable
 from synapse.dummy_agent.composer import Composer
 from synapse.dummy_agent.painter import Cursor
 from synapse.dummy_agent.question import Line, Menu
+from synapse.terminal.cells import crop, margin, marked, printable
 
 
 class Busy:

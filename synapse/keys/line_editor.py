@@ -6,7 +6,7 @@ until it is submitted or cleared.
 
 from __future__ import annotations
 
-from synapse.cells import char_width, width
+from synapse.terminal.cells import char_width, width
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

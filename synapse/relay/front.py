@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from synapse.keys.chord import Chord
-    from synapse.modes import ModeTracker
     from synapse.relay.attach import Client
+    from synapse.terminal.modes import ModeTracker
 else:
     import _signal as signal
 
@@ -92,7 +92,7 @@ class Front:
     def read_modes(self, at_most: int = sys.maxsize) -> ModeTracker:
         """Of what was written, so many bytes. The first time is after the human has the first output."""
         if self._tracker is None:
-            from synapse.modes import ModeTracker
+            from synapse.terminal.modes import ModeTracker
 
             self._tracker = ModeTracker()
         while self.unread and at_most > 0:

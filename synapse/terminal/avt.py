@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from avt._avt import Color, Pen, Vt
 
-from synapse.modes import ModeTracker
+from synapse.terminal.modes import ModeTracker
 from synapse.terminal.screen import Cursor, Row
 
 _OSC = re.compile(r"\x1b\](\d+);([^\x07\x1b]*)(?:\x07|\x1b\\)")

@@ -4,7 +4,7 @@ import re
 import unicodedata
 from collections.abc import Iterator, Sequence
 
-from synapse import cells
+from synapse.terminal import cells
 from synapse.terminal.overlay import Span
 
 BASE = "0;38;5;252;48;5;236"

@@ -12,7 +12,7 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from synapse import cells as measure
+from synapse.terminal import cells as measure
 from synapse.terminal.screen import Cell, Cursor, Row, Screen
 
 _REGION = re.compile(rb"\x1b\[\d+;\d+r")

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from synapse import cells
+from synapse.terminal import cells
 from synapse.terminal.markdown import BASE, DIM, HEADING, STRONG, Lines
 from synapse.terminal.overlay import Box, Line, Room, Span, room
 
