@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from synapse.profiles import Profile
+from synapse.profiles.loader import Profile
 
 PASTE_START, PASTE_END = b"\x1b[200~", b"\x1b[201~"
 PLAIN_LIMIT = 1000  # bytes in one line: a terminal in canonical mode keeps 4,095

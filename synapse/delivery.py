@@ -19,7 +19,7 @@ from synapse import composer
 from synapse.controller import TerminalController
 from synapse.draft_stash import PATIENCE, DraftStash
 from synapse.output_parser import OutputParser
-from synapse.profiles import clear_bytes
+from synapse.profiles.loader import clear_bytes
 from synapse.questions import Questions
 from synapse.registry import INPUT_REQUIRED, PROCESSING, READY
 from synapse.relay.injector import DONE, STUCK

@@ -14,7 +14,7 @@ from collections.abc import Callable
 
 from synapse import composer
 from synapse.controller import TerminalController
-from synapse.profiles import clear_steps
+from synapse.profiles.loader import clear_steps
 from synapse.relay.injector import DONE
 from synapse.typist import Typist
 

@@ -34,7 +34,7 @@ from synapse.log_keeper import LogKeeper
 from synapse.loop_guard import LoopGuard
 from synapse.outbound import Outbound
 from synapse.output_log import OutputLog
-from synapse.profiles import unpack_profile
+from synapse.profiles.loader import unpack_profile
 from synapse.registry import AgentRegistry, Entry
 from synapse.relay import wire
 from synapse.relay.console import restore_terminal

@@ -17,7 +17,7 @@ from synapse.agents.flags import channel_arguments
 from synapse.base import jsontext, paths
 from synapse.config import Settings, load_settings
 from synapse.errors import SynapseError, UsageError
-from synapse.profiles import Profile, clear_steps, instruction_arguments, pack_profile
+from synapse.profiles.loader import Profile, clear_steps, instruction_arguments, pack_profile
 from synapse.registry import AgentRegistry, Entry, current_dir
 from synapse.relay.console import Console
 from synapse.relay.pty import Pty, make_winsize, split_winsize

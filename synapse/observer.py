@@ -15,7 +15,7 @@ from synapse.agents.facts import Fact, Failed, PromptAccepted, StateSeen, TurnEn
 from synapse.error_detector import UNTOLD, DetectedError, ErrorDetector
 from synapse.idle_detector import IdleDetector
 from synapse.input_detector import InputPrompt, InputRequiredDetector
-from synapse.profiles import MODE_NAMES, Profile, Signal
+from synapse.profiles.loader import MODE_NAMES, Profile, Signal
 from synapse.registry import INPUT_REQUIRED, PROCESSING, READY
 from synapse.screen_reply import extract_reply
 from synapse.status import OSC, PROCESS, SCREEN, SILENCE, TITLE, StatusModel, Verdict

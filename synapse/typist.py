@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable
 
 from synapse.controller import TerminalController
 from synapse.keys import names as keys
-from synapse.profiles import clear_bytes
+from synapse.profiles.loader import clear_bytes
 from synapse.registry import INPUT_REQUIRED, READY
 
 PRESS_AGAIN = 2.0  # seconds for an interrupt to work

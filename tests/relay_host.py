@@ -48,7 +48,7 @@ def host(folder: Path, link: socket.socket) -> None:
 
 
 def relay(folder: Path, profile_name: str, arguments: list[str]) -> int:
-    from synapse.profiles import clear_bytes, load_profile
+    from synapse.profiles.loader import clear_bytes, load_profile
     from synapse.relay.console import Console
     from synapse.relay.link import HostLink
     from synapse.relay.loop import Relay

@@ -10,7 +10,7 @@ from typing import Any
 
 from synapse.agents.base import Channel, Surroundings
 from synapse.observer import Observer
-from synapse.profiles import load_profile
+from synapse.profiles.loader import load_profile
 from synapse.terminal.screen import make_screen
 
 FOLDER = Path(__file__).parent / "recordings"

@@ -18,7 +18,7 @@ from synapse.agents.base import Channel, Surroundings
 from synapse.agents.facts import PromptAccepted, TurnEnded
 from synapse.controller import TerminalController
 from synapse.delivery import Delivery
-from synapse.profiles import load_profile
+from synapse.profiles.loader import load_profile
 from synapse.status import HOOK
 from synapse.task import text_message
 from synapse.task_store import TaskStore

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from synapse.draft_stash import WAITS, DraftStash
-from synapse.profiles import load_profile
+from synapse.profiles.loader import load_profile
 
 
 class Typist:

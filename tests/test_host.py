@@ -13,7 +13,7 @@ import pytest
 
 from synapse.base import paths
 from synapse.config import load_settings
-from synapse.profiles import pack_profile
+from synapse.profiles.loader import pack_profile
 from synapse.relay import wire
 from tests.conftest import Home, wait
 from tests.serving import ask

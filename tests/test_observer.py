@@ -11,7 +11,7 @@ from synapse.agents import open_channel
 from synapse.agents.base import Channel, Surroundings
 from synapse.agents.facts import Fact, PromptAccepted, Said, TurnEnded
 from synapse.observer import Observer
-from synapse.profiles import load_profile
+from synapse.profiles.loader import load_profile
 from synapse.registry import INPUT_REQUIRED, PROCESSING, READY
 from synapse.terminal.screen import make_screen
 

@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 import yaml
 
-from synapse import profiles
 from synapse.base import paths
 from synapse.base.schema import Section
 from synapse.cli import COMMANDS
 from synapse.cli import profiles as command
 from synapse.errors import ProfileError, UsageError
-from synapse.profiles import clear_bytes, instruction_arguments, list_profiles, load_profile, runs_bare
+from synapse.profiles import loader as profiles
+from synapse.profiles.loader import clear_bytes, instruction_arguments, list_profiles, load_profile, runs_bare
 
 BUILT_IN = ("claude", "codex", "dummy", "gemini")
 Write = Callable[[str, str], Path]

@@ -66,7 +66,7 @@ def complete(line: list[str]) -> Words:
 
 
 def _first_words() -> Words:
-    from synapse.profiles import profile_names
+    from synapse.profiles.loader import profile_names
 
     commands = [(name, text) for name, (_, text) in COMMANDS.items()]
     return [*commands, *((name, "run this agent here") for name in profile_names())]
@@ -145,7 +145,7 @@ def _of_kind(kind: str, command: str) -> Words:
     if "|" in kind or kind == "show":
         return [(choice, "") for choice in kind.split("|")]
     if kind in ("profile", "NAME"):
-        from synapse.profiles import profile_names
+        from synapse.profiles.loader import profile_names
 
         return [(name, "a profile") for name in profile_names()]
     if kind == "target":

@@ -11,7 +11,7 @@ from synapse import __version__, launch
 from synapse.base import paths
 from synapse.config import load_settings
 from synapse.errors import SynapseError
-from synapse.profiles import list_profiles, load_profile
+from synapse.profiles.loader import list_profiles, load_profile
 from synapse.registry import AgentRegistry
 
 OK, NOTE, BAD = "ok", "note", "bad"

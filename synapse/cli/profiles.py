@@ -7,9 +7,9 @@ import json
 import shutil
 from typing import Any
 
-from synapse import profiles
 from synapse.base import paths
 from synapse.cli.parsing import Parser
+from synapse.profiles import loader as profiles
 from synapse.terminal.cells import aligned
 
 HELP = "list the profiles, or show one in full"

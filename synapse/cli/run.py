@@ -7,7 +7,7 @@ from synapse.errors import ProfileError, UsageError
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from synapse.launch import Report
-    from synapse.profiles import Profile
+    from synapse.profiles.loader import Profile
     from synapse.relay.console import Console
 
 HELP = """\
@@ -84,7 +84,7 @@ class Options:
 
 
 def main(word: str, argv: list[str]) -> int:
-    from synapse.profiles import load_profile, runs_bare
+    from synapse.profiles.loader import load_profile, runs_bare
 
     try:
         profile = load_profile(word)
@@ -117,7 +117,7 @@ def run(profile: Profile, options: Options, console: Console | None, report: Rep
 def _unknown(word: str, error: ProfileError) -> ProfileError:
     """A mistyped word may have meant a command as well as a profile."""
     from synapse.cli import COMMANDS
-    from synapse.profiles import profile_names
+    from synapse.profiles.loader import profile_names
 
     names = profile_names()
     if word in names:

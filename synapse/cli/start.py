@@ -11,7 +11,7 @@ from synapse.base import paths
 from synapse.cli.run import Options, run
 from synapse.config import load_settings
 from synapse.errors import SynapseError, UsageError
-from synapse.profiles import Profile, load_profile, runs_bare
+from synapse.profiles.loader import Profile, load_profile, runs_bare
 
 HELP = """\
 usage: synapse start <profile> [--port N] [--name NAME] [--host ADDR] [--token-file FILE] [--foreground]

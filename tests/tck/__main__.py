@@ -12,7 +12,7 @@ from pathlib import Path
 from unittest.mock import patch
 
 from synapse import launch
-from synapse.profiles import load_profile
+from synapse.profiles.loader import load_profile
 from synapse.task_store import TaskStore
 from synapse.tasks import Limits
 from tests.tck.handler import LIMITS, KitEngine, KitHandler

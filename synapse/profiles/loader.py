@@ -1,0 +1,338 @@
+"""What Synapse knows about one agent CLI, from a YAML file: a built-in one, or the user's own over it.
+
+`docs/profiles.md` describes every field. A `Profile` is plain data; the few functions beside it turn a field
+into what a caller needs (bytes, arguments). `synapse claude` comes through here before it starts the agent.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from synapse.base import paths, schema, yamlfile
+from synapse.base.record import Record
+from synapse.base.schema import is_name, nearest, validate
+from synapse.errors import ProfileError
+from synapse.keys import names as keys
+from synapse.profiles import fields
+from synapse.profiles.fields import (
+    DEFAULTS,
+    FIELDS,
+    MODE_NAMES,
+    RESERVED,
+    IdleDetection,
+    InputDetection,
+    InputPattern,
+    Instructions,
+    Profile,
+    Signal,
+    Signals,
+)
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+__all__ = [
+    "BUILT_IN",
+    "DEFAULT",
+    "DEFAULTS",
+    "FIELDS",
+    "MODE_NAMES",
+    "RESERVED",
+    "USER",
+    "USER_OVER_BUILT_IN",
+    "Explained",
+    "Listed",
+    "Profile",
+    "Signal",
+    "clear_bytes",
+    "clear_steps",
+    "explain_profile",
+    "instruction_arguments",
+    "list_profiles",
+    "load_profile",
+    "pack_profile",
+    "profile_names",
+    "runs_bare",
+    "unpack_profile",
+]
+
+BUILT_IN = "built-in"
+USER = "user"
+USER_OVER_BUILT_IN = "user, over the built-in one"
+DEFAULT = "default"
+
+
+class Listed(Record):
+    """One row of `list_profiles`: a profile, or the error that its file is."""
+
+    __slots__ = ("error", "name", "path", "profile", "source")
+    name: str
+    source: str
+    path: str
+    profile: Profile | None
+    error: str | None
+
+
+class Explained(Record):
+    """A profile as its files say it, merged, and for each dotted field the file that says it."""
+
+    __slots__ = ("name", "origins", "path", "source", "values")
+    name: str
+    source: str
+    path: str
+    values: dict[str, Any]
+    origins: dict[str, str]
+
+
+def load_profile(name: str) -> Profile:
+    return _build(explain_profile(name))
+
+
+def explain_profile(name: str) -> Explained:
+    path, source = _find(name)
+    layers = _layers(name, path)
+    values: dict[str, Any] = {}
+    origins: dict[str, str] = {}
+    for key, default in DEFAULTS.items():
+        values[key] = dict(default) if isinstance(default, dict) else default
+    for layer_path, layer in reversed(layers):
+        for key, value in layer.items():
+            _merge(values, origins, key, value, layer_path)
+    _complete(values, path)
+    return Explained(name=name, source=source, path=path, values=values, origins=origins)
+
+
+def pack_profile(name: str) -> dict[str, Any]:
+    """A profile as JSON carries it: the file may change while the agent runs."""
+    explained = explain_profile(name)
+    return {key: getattr(explained, key) for key in ("name", "source", "path", "values")}
+
+
+def unpack_profile(packed: dict[str, Any]) -> Profile:
+    return _build(Explained(**packed, origins={}))
+
+
+def list_profiles() -> list[Listed]:
+    rows = []
+    for name, path in sorted(_all_files().items()):
+        source = _source(name, path)
+        try:
+            profile = load_profile(name)
+        except ProfileError as error:
+            rows.append(Listed(name=name, source=source, path=path, profile=None, error=str(error)))
+        else:
+            rows.append(Listed(name=name, source=source, path=path, profile=profile, error=None))
+    return rows
+
+
+def profile_names() -> list[str]:
+    """Every name there is a file for, valid or not."""
+    return sorted(_all_files())
+
+
+def runs_bare(profile: Profile, arguments: Sequence[str]) -> bool:
+    """Whether with these arguments the CLI opens no conversation, and runs without Synapse."""
+    if arguments and not arguments[0].startswith("-") and arguments[0] in profile.bare:
+        return True
+    for argument in arguments:
+        if argument == "--":
+            return False
+        if argument.startswith("-") and argument.partition("=")[0] in profile.bare:
+            return True
+    return False
+
+
+def clear_bytes(profile: Profile, characters: int, rows: int = 1) -> bytes:
+    """What empties a composer that holds about `characters` in so many `rows`, wherever its cursor is."""
+    if profile.clear_keys == "strong":
+        # Measured: exact on every CLI, adds nothing to the history, harmless in an empty composer.
+        times = max(characters // 20, rows - 1, 0) + 6
+        return b"\x15\x7f" * times + b"\x0b\x1b[3~" * times
+    return keys.encode(profile.clear_keys) * rows
+
+
+def clear_steps(profile: Profile, text: str) -> list[tuple[float, bytes]]:
+    """The writes that take `text` out of a composer, each with the pause before it."""
+    return [(0.0, clear_bytes(profile, len(text), text.count("\n") + 1)), (profile.clear_delay, b"")]
+
+
+def instruction_arguments(profile: Profile, text: str) -> list[str]:
+    """The launch arguments that give the CLI its instructions; none if they are typed, or off."""
+    method, argument = profile.instructions.method, profile.instructions.argument or ""
+    if method == "argument":
+        return [argument, text]
+    if method == "config":
+        import json
+
+        # A JSON string is a TOML one, but for DEL and for escaped surrogate pairs.
+        return ["-c", f"{argument}={json.dumps(text, ensure_ascii=False)}".replace("\x7f", "\\u007f")]
+    return []
+
+
+def _find(name: str) -> tuple[str, str]:
+    """The file for a name, and its source."""
+    if name in RESERVED:
+        raise ProfileError(
+            f"{name} is a word of synapse itself and cannot name a profile; see `synapse profiles`"
+        )
+    if is_name(name):
+        path = _user_file(name) or _built_in_file(name)
+        if path:
+            return path, _source(name, path)
+    elif name in (files := _all_files()):
+        raise ProfileError(f"{files[name]}: the name of a profile must be letters, digits, _ and -")
+    raise ProfileError(f"there is no profile {name}{nearest(name, _all_files())}; see `synapse profiles`")
+
+
+def _source(name: str, path: str) -> str:
+    built_in = _built_in_file(name)
+    if path == built_in:
+        return BUILT_IN
+    return USER_OVER_BUILT_IN if built_in else USER
+
+
+def _user_file(name: str) -> str | None:
+    folder = paths.user_profiles_dir()
+    found = [
+        path
+        for path in (os.path.join(folder, name + end) for end in (".yaml", ".yml"))
+        if os.path.lexists(path)
+    ]
+    if len(found) > 1:
+        raise ProfileError(f"there are both {found[0]} and {found[1]}: remove one of them")
+    return found[0] if found else None
+
+
+def _built_in_file(name: str) -> str | None:
+    path = os.path.join(paths.builtin_profiles_dir(), name + ".yaml")
+    return path if os.path.exists(path) else None
+
+
+def _all_files() -> dict[str, str]:
+    files = {}
+    for folder in (paths.builtin_profiles_dir(), paths.user_profiles_dir()):
+        try:
+            entries = sorted(os.listdir(folder))
+        except OSError:
+            continue
+        for entry in entries:
+            name, end = os.path.splitext(entry)
+            if end in (".yaml", ".yml") and not entry.startswith("."):
+                files[name] = os.path.join(folder, entry)
+    return files
+
+
+def _layers(name: str, path: str) -> list[tuple[str, dict[str, Any]]]:
+    """The file and those it extends, nearest first, each valid on its own."""
+    layers: list[tuple[str, dict[str, Any]]] = []
+    chain = [name]
+    while True:
+        try:
+            layer = yamlfile.load(path, ProfileError, _check, (fields.__file__, schema.__file__))
+        except FileNotFoundError:
+            raise ProfileError(
+                f"{path} cannot be read: it is a link to nothing, or was just removed"
+            ) from None
+        base = layer.pop("extends", None)
+        layers.append((path, layer))
+        if base is None:
+            return layers
+        # A profile that extends its own name means the built-in one.
+        found = _built_in_file(base) if base == chain[-1] else _user_file(base) or _built_in_file(base)
+        if not is_name(base) or not found:
+            hint = nearest(base, [known for known in _all_files() if known != name])
+            raise ProfileError(f"{path}: extends names {base}, and there is no such profile to extend{hint}")
+        chain.append(base)
+        if any(found == used for used, _ in layers):
+            raise ProfileError(f"{path}: extends goes in a circle: {' -> '.join(chain)}")
+        path = found
+
+
+def _check(data: object, path: str) -> dict[str, Any]:
+    return validate(FIELDS, data, path, ProfileError)
+
+
+def _merge(values: dict[str, Any], origins: dict[str, str], key: str, value: Any, path: str) -> None:
+    """Lay one field over what is there: mappings merge, the rest is replaced, null means the default."""
+    if value is None:
+        default = DEFAULTS.get(key)
+        values[key] = dict(default) if isinstance(default, dict) else default
+        for field in [field for field in origins if field == key or field.startswith(f"{key}.")]:
+            del origins[field]
+    elif isinstance(value, dict):
+        for inner, item in value.items():
+            if item is None and key != "env":  # a variable set to null is one to unset
+                values[key][inner] = DEFAULTS[key][inner]
+                origins.pop(f"{key}.{inner}", None)
+            else:
+                values[key][inner] = item
+                origins[f"{key}.{inner}"] = path
+    else:
+        values[key] = value
+        origins[key] = path
+
+
+def _complete(values: dict[str, Any], path: str) -> None:
+    """Fill in what depends on other fields, and refuse what does not go together."""
+    problems = []
+    if not values.get("command"):
+        problems.append("command is missing: it must be the command that starts the agent")
+    idle = values["idle_detection"]
+    if idle["strategy"] is None:
+        idle["strategy"] = "pattern" if idle["pattern"] else "timeout"
+    if idle["strategy"] != "timeout" and not idle["pattern"]:
+        problems.append(f"idle_detection.pattern is missing: the strategy {idle['strategy']} needs one")
+    instructions = values["instructions"]
+    if instructions["method"] in ("argument", "config") and not instructions["argument"]:
+        problems.append(f"instructions.argument is missing: the method {instructions['method']} needs one")
+    if problems:
+        raise ProfileError("\n".join(f"{path}: {problem}" for problem in problems))
+
+
+def _signals(rules: list[dict[str, Any]]) -> tuple[Signal, ...]:
+    return tuple(
+        Signal(
+            pattern=rule["pattern"],
+            means=tuple(word.upper() for word in rule["means"]),
+            number=rule.get("number", 0),
+        )
+        for rule in rules
+    )
+
+
+def _build(explained: Explained) -> Profile:
+    values = explained.values
+    pythons = {"{python}": [sys.executable], "{synapse-python}": paths.our_python()}
+    command = [part for word in values["command"] for part in pythons.get(word, [word])]
+    command[0] = os.path.expanduser(command[0])
+    clear = values["clear_keys"]
+    detection = values["input_detection"]
+    patterns = tuple(
+        InputPattern(pattern=item["pattern"], type=item["type"], options=tuple(item.get("options") or ()))
+        for item in detection["additional_patterns"]
+    )
+    return Profile(
+        **{
+            **values,
+            "name": explained.name,
+            "source": explained.source,
+            "path": explained.path,
+            "command": tuple(command),
+            "args": tuple(values["args"]),
+            "env": dict(values["env"]),
+            "bare": tuple(values["bare"]),
+            "expands": tuple(values["expands"]),
+            "answers": tuple(values["answers"]),
+            "ports": tuple(values["ports"]) if values["ports"] else None,
+            "clear_keys": clear if isinstance(clear, str) else tuple(clear),
+            "interrupt_keys": keys.encode(values["interrupt_keys"]),
+            "idle_detection": IdleDetection(**values["idle_detection"]),
+            "input_detection": InputDetection(enabled=detection["enabled"], additional_patterns=patterns),
+            "instructions": Instructions(**values["instructions"]),
+            "signals": Signals(**{kind: _signals(rules) for kind, rules in values["signals"].items()}),
+            "size": (values["size"]["cols"], values["size"]["rows"]),
+        }
+    )
