@@ -158,9 +158,9 @@ class Host:
         from synapse.a2a_client import AsyncA2AClient, Origin
         from synapse.address_book import AddressBook
         from synapse.errands import Errands
+        from synapse.launch.starter import Starter
         from synapse.messenger import Messenger
         from synapse.notices import Notices
-        from synapse.starter import Starter
 
         assert self._controller is not None and self._engine is not None and self._display is not None
         client = AsyncA2AClient(Origin(self._about.agent_id, self._about.name, in_turn=False))

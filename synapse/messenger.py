@@ -22,9 +22,9 @@ from synapse.errands import FOREVER, Errand, Errands
 from synapse.errors import NoSuchAgent, SynapseError, TargetError
 from synapse.external_errand import ExternalErrand
 from synapse.inbox import Action, Answer, HandOver, Inbox
+from synapse.launch.starter import Starter
 from synapse.prompts import is_secret, question, takes_nothing
 from synapse.registry import ALL, ALL_HERE, INPUT_REQUIRED, PROCESSING, Entry
-from synapse.starter import Starter
 from synapse.task import TaskError, text_message
 from synapse.task_shelf import last_known
 from synapse.tasks import TaskEngine

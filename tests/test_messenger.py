@@ -18,9 +18,9 @@ from synapse.errands import Errands
 from synapse.errors import SynapseError, TargetError
 from synapse.external_agents import ExternalAgentRegistry
 from synapse.inbox import Answer, HandOver, Inbox
+from synapse.launch.starter import Starter
 from synapse.messenger import SHOWN_LIMIT, Messenger
 from synapse.registry import PROCESSING, READY, AgentRegistry
-from synapse.starter import Starter
 from synapse.task_store import TaskStore
 from synapse.tasks import TaskEngine
 

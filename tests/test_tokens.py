@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from synapse.errors import UsageError
-from synapse.tokens import VARIABLE, take_token
+from synapse.launch.tokens import VARIABLE, take_token
 
 
 @pytest.fixture(autouse=True)

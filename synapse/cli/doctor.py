@@ -7,10 +7,11 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 
-from synapse import __version__, launch
+from synapse import __version__
 from synapse.base import paths
 from synapse.config import load_settings
 from synapse.errors import SynapseError
+from synapse.launch import run as launch
 from synapse.profiles.loader import list_profiles, load_profile
 from synapse.registry import AgentRegistry
 

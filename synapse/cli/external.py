@@ -90,7 +90,7 @@ def _parser() -> tuple[argparse.ArgumentParser, argparse.ArgumentParser]:
 
 
 def _add(client: A2AClient, options: argparse.Namespace) -> int:
-    from synapse.tokens import take_token
+    from synapse.launch.tokens import take_token
 
     token = take_token(None, options.token_file) if options.token_file else None
     agent = client.discover(options.url, options.alias, token)

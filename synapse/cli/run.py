@@ -6,7 +6,7 @@ from synapse.errors import ProfileError, UsageError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from synapse.launch import Report
+    from synapse.launch.run import Report
     from synapse.profiles.loader import Profile
     from synapse.relay.console import Console
 
@@ -77,7 +77,7 @@ class Options:
 
     def take_token(self) -> str | None:
         """The token of these options or of the environment; a file is read once."""
-        from synapse.tokens import take_token
+        from synapse.launch.tokens import take_token
 
         self.token, self.token_file = take_token(self.token, self.token_file), None
         return self.token
@@ -95,7 +95,7 @@ def main(word: str, argv: list[str]) -> int:
         program = profile.command[0].rsplit("/", 1)[-1]
         print(HELP.format(name=word, command=" ".join(profile.command), program=program), end="")
         return 0
-    from synapse import launch
+    from synapse.launch import run as launch
 
     if runs_bare(profile, options.rest):
         launch.run_bare(profile, options.rest)
@@ -106,7 +106,7 @@ def main(word: str, argv: list[str]) -> int:
 
 def run(profile: Profile, options: Options, console: Console | None, report: Report | None = None) -> int:
     """Run one agent as the options say; in the background without a console."""
-    from synapse import launch
+    from synapse.launch import run as launch
 
     token = options.take_token()
     return launch.run_agent(

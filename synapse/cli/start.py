@@ -6,11 +6,11 @@ import json
 import os
 import sys
 
-from synapse import launch
 from synapse.base import paths
 from synapse.cli.run import Options, run
 from synapse.config import load_settings
 from synapse.errors import SynapseError, UsageError
+from synapse.launch import run as launch
 from synapse.profiles.loader import Profile, load_profile, runs_bare
 
 HELP = """\
@@ -68,7 +68,7 @@ def _start_all() -> int:
     settings = load_settings()
     if not settings.agents:
         raise UsageError(f"there are no agents in {paths.config_file()}: name them under `agents:`.")
-    from synapse.starter import start_all
+    from synapse.launch.starter import start_all
 
     left, failed = set(settings.agents), 0
     for name, said in start_all(settings):

@@ -11,7 +11,7 @@ import tempfile
 from pathlib import Path
 from unittest.mock import patch
 
-from synapse import launch
+from synapse.launch import run as launch
 from synapse.profiles.loader import load_profile
 from synapse.task_store import TaskStore
 from synapse.tasks import Limits

@@ -11,12 +11,12 @@ import errno
 import os
 import time
 
-from synapse.addresses import Address, safe_address
 from synapse.agent_context import build_instructions
 from synapse.agents.flags import channel_arguments
 from synapse.base import jsontext, paths
 from synapse.config import Settings, load_settings
 from synapse.errors import SynapseError, UsageError
+from synapse.launch.addresses import Address, safe_address
 from synapse.profiles.loader import Profile, clear_steps, instruction_arguments, pack_profile
 from synapse.registry import AgentRegistry, Entry, current_dir
 from synapse.relay.console import Console
