@@ -18,8 +18,8 @@ import uvloop
 from synapse.about import About
 from synapse.aftermath import clean_up
 from synapse.agent_context import SYSTEM, build_instructions
-from synapse.agents import open_channel
 from synapse.agents.base import Surroundings
+from synapse.agents.channels import open_channel
 from synapse.agents.events import EventReceiver
 from synapse.base import paths, processes
 from synapse.base.loading import load

@@ -7,8 +7,8 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from synapse.agents import open_channel
 from synapse.agents.base import Channel, Surroundings
+from synapse.agents.channels import open_channel
 from synapse.agents.facts import Fact, PromptAccepted, Said, TurnEnded
 from synapse.observer import Observer
 from synapse.profiles.loader import load_profile
