@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from synapse.composer import clean
-from synapse.input_detector import InputPrompt
 from synapse.keys import names as keys
 from synapse.task import BadMessage
+from synapse.watch.questions import InputPrompt
 
 _YES = frozenset(("y", "yes", "ok", "はい", "approve", "proceed", "allow"))
 _NO = frozenset(("n", "no", "いいえ", "deny", "cancel", "reject"))

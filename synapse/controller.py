@@ -8,11 +8,11 @@ from typing import Any
 
 from synapse.agents.base import Channel
 from synapse.keys.typed import CLEARED, SUBMITTED, TYPED, what_was_typed
-from synapse.observer import Observer
 from synapse.profiles.loader import Profile
 from synapse.relay import wire
-from synapse.status import Verdict
 from synapse.terminal.screen import Screen, make_screen
+from synapse.watch.observer import Observer
+from synapse.watch.status import Verdict
 
 CONTEXT_LENGTH = 2000
 

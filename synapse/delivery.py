@@ -26,8 +26,8 @@ from synapse.relay.injector import DONE, STUCK
 from synapse.task import Json, Task, message_text, sender_id
 from synapse.task_files import keep_files, keep_text
 from synapse.tasks import URGENT, TaskEngine, derived_artifact
-from synapse.turns import SCREEN, Turn
 from synapse.typist import Typist
+from synapse.watch.turns import SCREEN, Turn
 
 logger = logging.getLogger(__name__)
 

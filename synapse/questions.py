@@ -8,13 +8,13 @@ from collections.abc import Callable
 
 from synapse import answers
 from synapse.controller import TerminalController
-from synapse.input_detector import InputPrompt
 from synapse.registry import INPUT_REQUIRED
 from synapse.relay.injector import DONE, OUTPUT
 from synapse.task import INPUT_REQUIRED as ASKS
 from synapse.task import Json, NotAllowed, Task, WrongState, sender_id
 from synapse.tasks import TaskEngine
 from synapse.typist import Typist
+from synapse.watch.questions import InputPrompt
 
 TRIES = 10  # for an answer to a prompt that is being repainted
 TRY_AGAIN = 0.1  # seconds

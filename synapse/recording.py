@@ -9,7 +9,7 @@ import time
 from collections.abc import AsyncIterator
 
 from synapse.controller import TerminalController
-from synapse.turns import Turn
+from synapse.watch.turns import Turn
 
 BACKLOG = 10_000  # events a reader may be behind before it is dropped
 

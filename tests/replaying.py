@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from synapse.agents.base import Channel, Surroundings
-from synapse.observer import Observer
 from synapse.profiles.loader import load_profile
 from synapse.terminal.screen import make_screen
+from synapse.watch.observer import Observer
 
 FOLDER = Path(__file__).parent / "recordings"
 LOOK_SOON = 0.02  # as the host does

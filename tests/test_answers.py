@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from synapse.answers import answer_keys
-from synapse.input_detector import InputPrompt
 from synapse.task import BadMessage
+from synapse.watch.questions import InputPrompt
 
 
 @pytest.mark.parametrize(

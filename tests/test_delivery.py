@@ -19,10 +19,10 @@ from synapse.agents.facts import PromptAccepted, TurnEnded
 from synapse.controller import TerminalController
 from synapse.delivery import Delivery
 from synapse.profiles.loader import load_profile
-from synapse.status import HOOK
 from synapse.task import text_message
 from synapse.task_store import TaskStore
 from synapse.tasks import TaskEngine
+from synapse.watch.status import HOOK
 from tests.conftest import Home, wait
 from tests.fake_agent import Answering, elsewhere
 from tests.running import Agent, Lasting, start

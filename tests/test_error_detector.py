@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from synapse.error_detector import CODES, NAMES, STATUSES, DetectedError, ErrorDetector, classify
 from synapse.terminal.screen import make_screen
+from synapse.watch.errors import CODES, NAMES, STATUSES, DetectedError, ErrorDetector, classify
 
 RECORDINGS = sorted(Path(__file__).parent.glob("recordings/*/*/session.cast.gz"))
 RULE = "─" * 100

@@ -2,7 +2,7 @@
 
 import pytest
 
-from synapse.idle_detector import SETTLE, IdleDetector
+from synapse.watch.idle import SETTLE, IdleDetector
 
 
 class Scene:

@@ -16,9 +16,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from synapse.input_detector import InputPrompt, InputRequiredDetector
 from synapse.keys.names import parse_key
 from synapse.terminal.screen import Screen, make_screen
+from synapse.watch.questions import InputPrompt, InputRequiredDetector
 
 RECORDINGS = sorted(Path(__file__).parent.glob("recordings/*/*/session.cast.gz"))
 QUIET = 0.3

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from synapse.agents.base import Channel, Surroundings
 from synapse.agents.channels import open_channel
 from synapse.agents.facts import Fact, PromptAccepted, Said, TurnEnded
-from synapse.observer import Observer
 from synapse.profiles.loader import load_profile
 from synapse.registry import INPUT_REQUIRED, PROCESSING, READY
 from synapse.terminal.screen import make_screen
+from synapse.watch.observer import Observer
 
 NOWHERE = Surroundings("/nonexistent", {"HOME": "/nonexistent"}, 0.0)
 IDLE = "\x1b[2J\x1b[H● hello\r\n\r\n" + "─" * 60 + "\r\n❯ \r\n" + "─" * 60 + "\r\n  ? for shortcuts\x1b[4;3H"

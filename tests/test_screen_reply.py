@@ -17,9 +17,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from synapse.dummy_agent.script import MARKDOWN
-from synapse.screen_reply import Marks, extract_reply
 from synapse.terminal.screen import Screen, make_screen
 from synapse.testing import Terminal
+from synapse.watch.screen_reply import Marks, extract_reply
 
 RECORDINGS = Path(__file__).parent / "recordings"
 ALIKE = 0.84

@@ -1,7 +1,7 @@
 """Evidence in, status out, with a clock of our own."""
 
 from synapse.registry import INPUT_REQUIRED, PROCESSING, READY
-from synapse.status import (
+from synapse.watch.status import (
     HEAL_ALONE,
     HEAL_TOGETHER,
     HOOK,

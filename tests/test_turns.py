@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from synapse.agents.facts import Failed, PromptAccepted, Said, TokensUsed, ToolUsed, TurnEnded
-from synapse.turns import TurnTracker
+from synapse.watch.turns import TurnTracker
 
 
 def tracker(screen: str = "from the screen") -> TurnTracker:

@@ -9,7 +9,7 @@ from synapse.agents.base import Channel, Surroundings, text_of
 from synapse.agents.facts import Fact, PromptAccepted, Said, StateSeen, TokensUsed, ToolUsed, TurnEnded
 from synapse.agents.tail import JsonlTail
 from synapse.registry import INPUT_REQUIRED, PROCESSING, READY
-from synapse.status import HOOK, TRANSCRIPT
+from synapse.watch.status import HOOK, TRANSCRIPT
 
 _INTERRUPTED = "[Request interrupted by user"
 

@@ -14,7 +14,7 @@ from typing import Any
 from synapse.agents.base import Channel, Surroundings, text_of
 from synapse.agents.facts import Fact, PromptAccepted, Said, StateSeen, TurnEnded
 from synapse.registry import PROCESSING, READY, STATUSES
-from synapse.status import HOOK
+from synapse.watch.status import HOOK
 
 OUTCOMES = ("completed", "interrupted", "failed")
 

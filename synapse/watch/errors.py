@@ -17,7 +17,7 @@ import signal
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from synapse.menus import Cursor, composer, screen_rows
+from synapse.watch.menus import Cursor, composer, screen_rows
 
 # Codes, the most telling first. AGENT_ERROR: the CLI reports an error that says nothing of these.
 CODES = (

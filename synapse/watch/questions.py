@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from synapse.menus import LINE, Cursor, Menu, composer, find_menu, screen_rows
+from synapse.watch.menus import LINE, Cursor, Menu, composer, find_menu, screen_rows
 
 Pattern = tuple[re.Pattern[str], list[str] | None]
 TYPES = ("confirmation", "selection", "text", "password")

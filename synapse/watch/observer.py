@@ -12,15 +12,15 @@ from typing import Any
 
 from synapse.agents.base import Channel
 from synapse.agents.facts import Fact, Failed, PromptAccepted, StateSeen, TurnEnded
-from synapse.error_detector import UNTOLD, DetectedError, ErrorDetector
-from synapse.idle_detector import IdleDetector
-from synapse.input_detector import InputPrompt, InputRequiredDetector
 from synapse.profiles.loader import MODE_NAMES, Profile, Signal
 from synapse.registry import INPUT_REQUIRED, PROCESSING, READY
-from synapse.screen_reply import extract_reply
-from synapse.status import OSC, PROCESS, SCREEN, SILENCE, TITLE, StatusModel, Verdict
 from synapse.terminal.screen import Screen
-from synapse.turns import Turn, TurnTracker
+from synapse.watch.errors import UNTOLD, DetectedError, ErrorDetector
+from synapse.watch.idle import IdleDetector
+from synapse.watch.questions import InputPrompt, InputRequiredDetector
+from synapse.watch.screen_reply import extract_reply
+from synapse.watch.status import OSC, PROCESS, SCREEN, SILENCE, TITLE, StatusModel, Verdict
+from synapse.watch.turns import Turn, TurnTracker
 
 SETTLE = 0.15  # seconds without output before the screen is read
 LOOK_AT_LEAST = 0.5  # seconds between two looks while output never pauses
