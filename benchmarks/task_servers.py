@@ -29,9 +29,9 @@ from synapse.a2a_card import agent_card
 from synapse.a2a_routes import standard_routes
 from synapse.about import About
 from synapse.server import Door
-from synapse.task import Json, Task
-from synapse.task_store import TaskStore
-from synapse.tasks import Limits, TaskEngine
+from synapse.tasks.engine import Limits, TaskEngine
+from synapse.tasks.store import TaskStore
+from synapse.tasks.task import Json, Task
 
 CHUNKS, SIZE = 1000, 1024
 QUEUE = 20_000

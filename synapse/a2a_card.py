@@ -9,7 +9,7 @@ from google.protobuf.json_format import MessageToDict, ParseDict
 from synapse.a2a_compat import INPUT_MODES
 from synapse.a2a_convert import EXTENSION
 from synapse.about import REST, About
-from synapse.task import Json
+from synapse.tasks.task import Json
 
 CONTEXT = "x-synapse-context"
 EXTENSIONS = (CONTEXT, EXTENSION)

@@ -15,8 +15,8 @@ from synapse.external_agents import ExternalAgent, ExternalAgentRegistry
 from synapse.external_client import ExternalClient
 from synapse.external_wire import EXTENSION
 from synapse.local_agents import ANSWER, TAKEN, LocalAgents, Target
-from synapse.loop_guard import KEY, NOTICE, Chain
 from synapse.registry import AgentRegistry
+from synapse.tasks.loop_guard import KEY, NOTICE, Chain
 
 __all__ = [
     "A2AClient",

@@ -17,12 +17,12 @@ from a2a.types import a2a_pb2 as pb
 from a2a.utils import errors
 
 from synapse import a2a_convert as convert
-from synapse import task as tasks
 from synapse.base.urls import UrlRefused
 from synapse.event_emitter import Lagged, SSEEvent
 from synapse.push import PushSender
-from synapse.task import Json, Task, TaskError
-from synapse.tasks import TaskEngine
+from synapse.tasks import task as tasks
+from synapse.tasks.engine import TaskEngine
+from synapse.tasks.task import Json, Task, TaskError
 
 Event = pb.Task | pb.Message | pb.TaskStatusUpdateEvent | pb.TaskArtifactUpdateEvent
 

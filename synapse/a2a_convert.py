@@ -14,7 +14,7 @@ from google.protobuf.json_format import MessageToDict, ParseDict, ParseError
 from google.protobuf.struct_pb2 import Struct
 
 from synapse.event_emitter import END_STATES, SSEEvent, timestamp
-from synapse.task import INPUT_REQUIRED, STATES, BadMessage, Json, Task, joined
+from synapse.tasks.task import INPUT_REQUIRED, STATES, BadMessage, Json, Task, joined
 
 EXTENSION = "x-synapse-task"  # the key of what the standard has no field for
 STOPS = END_STATES | {INPUT_REQUIRED}  # where a stream closes and a call that waits returns

@@ -35,7 +35,7 @@ from synapse.about import CARD, REST, About
 from synapse.base.digest import sha256_hex
 from synapse.event_stream import EventStream, gone
 from synapse.push import PushSender
-from synapse.tasks import TaskEngine
+from synapse.tasks.engine import TaskEngine
 
 VERSIONS = ("1.0", "0.3")
 OLD_EXTENSION_HEADER = "X-A2A-Extensions"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from synapse.composer import clean
 from synapse.keys import names as keys
-from synapse.task import BadMessage
+from synapse.tasks.task import BadMessage
 from synapse.watch.questions import InputPrompt
 
 _YES = frozenset(("y", "yes", "ok", "はい", "approve", "proceed", "allow"))

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 
-from synapse.task import FAILED, REJECTED, BadMessage, Json, Task
-from synapse.tasks import TaskEngine
+from synapse.tasks.engine import TaskEngine
+from synapse.tasks.task import FAILED, REJECTED, BadMessage, Json, Task
 
 KEY = "callback_url"
 

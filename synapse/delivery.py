@@ -23,9 +23,9 @@ from synapse.profiles.loader import clear_bytes
 from synapse.questions import Questions
 from synapse.registry import INPUT_REQUIRED, PROCESSING, READY
 from synapse.relay.injector import DONE, STUCK
-from synapse.task import Json, Task, message_text, sender_id
-from synapse.task_files import keep_files, keep_text
-from synapse.tasks import URGENT, TaskEngine, derived_artifact
+from synapse.tasks.engine import URGENT, TaskEngine, derived_artifact
+from synapse.tasks.files import keep_files, keep_text
+from synapse.tasks.task import Json, Task, message_text, sender_id
 from synapse.typist import Typist
 from synapse.watch.turns import SCREEN, Turn
 

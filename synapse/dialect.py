@@ -28,8 +28,8 @@ from synapse.dialect_stream import events_of
 from synapse.event_stream import EventStream, gone
 from synapse.external_routes import ExternalAgents, external_routes
 from synapse.refusals import TAKING, Route, Unavailable, in_json, reading, refusal, responses
-from synapse.task import FAILED, INPUT_REQUIRED, REJECTED, Json, Task, WrongState, text_message
-from synapse.tasks import TaskEngine
+from synapse.tasks.engine import TaskEngine
+from synapse.tasks.task import FAILED, INPUT_REQUIRED, REJECTED, Json, Task, WrongState, text_message
 
 LONGEST_WAIT = 300
 

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field
 
-from synapse.task import Json
+from synapse.tasks.task import Json
 
 State = Literal["submitted", "working", "input_required", "completed", "failed", "canceled"]
 Id = Annotated[str, Field(min_length=1, max_length=200)]

@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator
 
 from synapse.event_emitter import Lagged, SSEEvent
-from synapse.task import FAILED, REJECTED, Json, Task, artifact_to_dict
-from synapse.tasks import TaskEngine
+from synapse.tasks.engine import TaskEngine
+from synapse.tasks.task import FAILED, REJECTED, Json, Task, artifact_to_dict
 
 KEEPALIVE = 15.0
 Events = AsyncGenerator[SSEEvent, None] | None

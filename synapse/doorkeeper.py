@@ -11,7 +11,7 @@ from synapse.base.loading import load
 from synapse.config import Settings
 from synapse.controller import TerminalController
 from synapse.outbound import Outbound
-from synapse.tasks import TaskEngine
+from synapse.tasks.engine import TaskEngine
 
 if TYPE_CHECKING:
     from synapse.server import Door

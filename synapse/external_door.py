@@ -11,7 +11,7 @@ from synapse.errors import NoSuchAgent, SynapseError, UsageError
 from synapse.external_http import AddressRefused
 from synapse.external_routes import ExternalFailed
 from synapse.external_routes import NoSuchAgent as NotKnown
-from synapse.task import BadMessage, Json
+from synapse.tasks.task import BadMessage, Json
 
 
 class ExternalDoor:

@@ -10,7 +10,7 @@ from pydantic import BaseModel, Field
 
 from synapse.dialect_models import MessageOrText
 from synapse.refusals import Route, Unavailable, reading, responses
-from synapse.task import Json, TaskError, message_text
+from synapse.tasks.task import Json, TaskError, message_text
 
 ALIAS = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$"
 

@@ -14,7 +14,7 @@ from synapse.about import About
 from synapse.doors import BURST
 from synapse.doors.rates import Rates
 from synapse.push import PushSender
-from synapse.tasks import TaskEngine
+from synapse.tasks.engine import TaskEngine
 
 if TYPE_CHECKING:
     import grpc

@@ -31,7 +31,6 @@ from synapse.display import Display
 from synapse.doorkeeper import Doorkeeper
 from synapse.inbox import Action, Inbox
 from synapse.log_keeper import LogKeeper
-from synapse.loop_guard import LoopGuard
 from synapse.outbound import Outbound
 from synapse.output_log import OutputLog
 from synapse.profiles.loader import unpack_profile
@@ -40,10 +39,11 @@ from synapse.relay import wire
 from synapse.relay.console import restore_terminal
 from synapse.relay.link import GOODBYE
 from synapse.relay_wire import RelayWire
-from synapse.task import GONE, TaskError, text_message
-from synapse.task_files import drop_files
-from synapse.task_store import TaskStore
-from synapse.tasks import Limits, TaskEngine
+from synapse.tasks.engine import Limits, TaskEngine
+from synapse.tasks.files import drop_files
+from synapse.tasks.loop_guard import LoopGuard
+from synapse.tasks.store import TaskStore
+from synapse.tasks.task import GONE, TaskError, text_message
 from synapse.terminal.screen import undo_modes
 
 if TYPE_CHECKING:

@@ -25,9 +25,9 @@ from synapse.inbox import Action, Answer, HandOver, Inbox
 from synapse.launch.starter import Starter
 from synapse.prompts import is_secret, question, takes_nothing
 from synapse.registry import ALL, ALL_HERE, INPUT_REQUIRED, PROCESSING, Entry
-from synapse.task import TaskError, text_message
-from synapse.task_shelf import last_known
-from synapse.tasks import TaskEngine
+from synapse.tasks.engine import TaskEngine
+from synapse.tasks.shelf import last_known
+from synapse.tasks.task import TaskError, text_message
 
 logger = logging.getLogger(__name__)
 

@@ -13,9 +13,9 @@ import time
 from synapse.a2a_client import AsyncA2AClient
 from synapse.a2a_task import A2AMessage
 from synapse.errors import SynapseError
-from synapse.loop_guard import KEY, Chain, wants_notice
-from synapse.task import COMPLETED, FAILED, REJECTED, Task
-from synapse.tasks import TaskEngine
+from synapse.tasks.engine import TaskEngine
+from synapse.tasks.loop_guard import KEY, Chain, wants_notice
+from synapse.tasks.task import COMPLETED, FAILED, REJECTED, Task
 
 logger = logging.getLogger(__name__)
 

@@ -6,8 +6,8 @@ from synapse.base.urls import Pinned, UrlRefused, pin_url_async
 from synapse.callbacks import Callbacks
 from synapse.event_emitter import SSEEvent
 from synapse.push import PushSender
-from synapse.task import Json, Task
-from synapse.tasks import TaskEngine
+from synapse.tasks.engine import TaskEngine
+from synapse.tasks.task import Json, Task
 
 
 class Outbound:

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any
 
 from synapse.base.urls import Pinned, UrlRefused, UrlUnresolved
 from synapse.event_emitter import SSEEvent
-from synapse.task import Json, Task
-from synapse.task_store import TaskStore
+from synapse.tasks.store import TaskStore
+from synapse.tasks.task import Json, Task
 
 if TYPE_CHECKING:
     import httpx

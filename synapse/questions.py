@@ -10,9 +10,9 @@ from synapse import answers
 from synapse.controller import TerminalController
 from synapse.registry import INPUT_REQUIRED
 from synapse.relay.injector import DONE, OUTPUT
-from synapse.task import INPUT_REQUIRED as ASKS
-from synapse.task import Json, NotAllowed, Task, WrongState, sender_id
-from synapse.tasks import TaskEngine
+from synapse.tasks.engine import TaskEngine
+from synapse.tasks.task import INPUT_REQUIRED as ASKS
+from synapse.tasks.task import Json, NotAllowed, Task, WrongState, sender_id
 from synapse.typist import Typist
 from synapse.watch.questions import InputPrompt
 

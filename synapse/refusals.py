@@ -12,7 +12,7 @@ from fastapi.routing import APIRoute
 from pydantic import BaseModel, Field
 from starlette.exceptions import HTTPException
 
-from synapse.task import (
+from synapse.tasks.task import (
     BadMessage,
     NotAllowed,
     QueueFull,

@@ -20,7 +20,7 @@ from synapse.dialect import dialect_routes
 from synapse.docs_page import docs_routes
 from synapse.external_routes import ExternalAgents
 from synapse.outbound import Outbound
-from synapse.tasks import TaskEngine
+from synapse.tasks.engine import TaskEngine
 from synapse.terminal_routes import terminal_routes
 
 

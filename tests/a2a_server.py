@@ -22,8 +22,8 @@ from synapse.about import About
 from synapse.grpc_door import open_grpc
 from synapse.push import PushSender
 from synapse.server import Door
-from synapse.task_store import TaskStore
-from synapse.tasks import Limits, TaskEngine
+from synapse.tasks.engine import Limits, TaskEngine
+from synapse.tasks.store import TaskStore
 from tests.scripted_courier import ScriptedCourier
 
 MakeEngine = Callable[[TaskStore, Limits], TaskEngine]

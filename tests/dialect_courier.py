@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import asyncio
 
-from synapse.task import Json, NotAllowed, Task, WrongState, message_text
-from synapse.tasks import TaskEngine
+from synapse.tasks.engine import TaskEngine
+from synapse.tasks.task import Json, NotAllowed, Task, WrongState, message_text
 
 KILOBYTE = "x" * 1023 + "\n"
 

@@ -20,8 +20,8 @@ from synapse.dialect import dialect_routes
 from synapse.docs_page import docs_routes
 from synapse.external_routes import ExternalAgents
 from synapse.server import Door
-from synapse.task_store import TaskStore
-from synapse.tasks import Limits, TaskEngine
+from synapse.tasks.engine import Limits, TaskEngine
+from synapse.tasks.store import TaskStore
 from tests.dialect_courier import ScriptedCourier
 
 SELF = About(

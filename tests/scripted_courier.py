@@ -12,8 +12,8 @@ import asyncio
 import json
 from base64 import b64encode
 
-from synapse.task import Json, NotAllowed, Task, message_text
-from synapse.tasks import TaskEngine
+from synapse.tasks.engine import TaskEngine
+from synapse.tasks.task import Json, NotAllowed, Task, message_text
 
 
 class ScriptedCourier:

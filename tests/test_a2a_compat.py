@@ -10,8 +10,8 @@ from typing import Any
 import httpx
 import pytest
 
-from synapse.task import Json
-from synapse.tasks import Limits
+from synapse.tasks.engine import Limits
+from synapse.tasks.task import Json
 from tests.a2a_server import Served, served
 
 V1 = {"A2A-Version": "1.0"}

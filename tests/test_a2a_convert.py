@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from synapse import a2a_convert as convert
 from synapse.event_emitter import SSEEvent
-from synapse.task import STATES, BadMessage, Json, Task, text_message
+from synapse.tasks.task import STATES, BadMessage, Json, Task, text_message
 
 
 def message(**more: object) -> pb.Message:

@@ -10,7 +10,7 @@ from typing import Any
 import httpx
 import pytest
 
-from synapse.task import Json
+from synapse.tasks.task import Json
 from tests.a2a_server import Served, served
 
 V1 = {"A2A-Version": "1.0"}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from synapse.answers import answer_keys
-from synapse.task import BadMessage
+from synapse.tasks.task import BadMessage
 from synapse.watch.questions import InputPrompt
 
 

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from synapse import database
-from synapse.database import Database, Statement
+from synapse.tasks import database
+from synapse.tasks.database import Database, Statement
 
 SCHEMA = "CREATE TABLE IF NOT EXISTS notes (number INTEGER PRIMARY KEY, text TEXT UNIQUE);"
 

@@ -19,9 +19,9 @@ from synapse.agents.facts import PromptAccepted, TurnEnded
 from synapse.controller import TerminalController
 from synapse.delivery import Delivery
 from synapse.profiles.loader import load_profile
-from synapse.task import text_message
-from synapse.task_store import TaskStore
-from synapse.tasks import TaskEngine
+from synapse.tasks.engine import TaskEngine
+from synapse.tasks.store import TaskStore
+from synapse.tasks.task import text_message
 from synapse.watch.status import HOOK
 from tests.conftest import Home, wait
 from tests.fake_agent import Answering, elsewhere

@@ -12,10 +12,10 @@ from typing import Any
 import httpx
 import pytest
 
-from synapse import database
 from synapse.dialect import old_card
 from synapse.external_routes import ExternalFailed
-from synapse.task import Json
+from synapse.tasks import database
+from synapse.tasks.task import Json
 from tests.dialect_server import SELF, Server, served, serving
 
 

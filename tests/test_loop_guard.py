@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from synapse.loop_guard import KEY, PAIRS, Chain, LoopGuard
-from synapse.task import LoopRefused, text_message
-from synapse.task_store import TaskStore
-from synapse.tasks import TaskEngine
+from synapse.tasks.engine import TaskEngine
+from synapse.tasks.loop_guard import KEY, PAIRS, Chain, LoopGuard
+from synapse.tasks.store import TaskStore
+from synapse.tasks.task import LoopRefused, text_message
 
 
 class Clock:

@@ -21,8 +21,8 @@ from synapse.inbox import Answer, HandOver, Inbox
 from synapse.launch.starter import Starter
 from synapse.messenger import SHOWN_LIMIT, Messenger
 from synapse.registry import PROCESSING, READY, AgentRegistry
-from synapse.task_store import TaskStore
-from synapse.tasks import TaskEngine
+from synapse.tasks.engine import TaskEngine
+from synapse.tasks.store import TaskStore
 
 ROUTING = InputRouting(enabled=True, pattern="", feedback="inline", passthrough_on_fail=True)
 

@@ -10,12 +10,12 @@ import pytest
 
 from synapse.a2a_client import AsyncA2AClient, Origin
 from synapse.errors import TargetError
-from synapse.loop_guard import KEY
 from synapse.notices import Notices, notice
 from synapse.registry import AgentRegistry
-from synapse.task import Task, text_message
-from synapse.task_store import TaskStore
-from synapse.tasks import TaskEngine
+from synapse.tasks.engine import TaskEngine
+from synapse.tasks.loop_guard import KEY
+from synapse.tasks.store import TaskStore
+from synapse.tasks.task import Task, text_message
 
 WANTED = {KEY: {"hops": ["id-a"], "notice": True}}
 

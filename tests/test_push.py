@@ -16,8 +16,8 @@ import pytest
 from synapse.a2a_convert import notification
 from synapse.base.urls import UrlRefused
 from synapse.push import PushSender
-from synapse.task import Json
-from synapse.task_store import TaskStore
+from synapse.tasks.store import TaskStore
+from synapse.tasks.task import Json
 from tests.a2a_server import Served, anywhere, served
 from tests.test_a2a_compat import code, message, send, until
 

@@ -12,7 +12,7 @@ import pytest
 
 from synapse import dialect_stream
 from synapse.event_stream import EventStream
-from synapse.task import text_message
+from synapse.tasks.task import text_message
 from tests.dialect_courier import KILOBYTE
 from tests.dialect_server import Event, Server, events, served, serving
 

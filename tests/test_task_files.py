@@ -6,9 +6,9 @@ import base64
 import os
 from pathlib import Path
 
-from synapse.task import text_message
-from synapse.task_files import drop_files, keep_files, keep_text
-from synapse.task_store import TaskStore
+from synapse.tasks.files import drop_files, keep_files, keep_text
+from synapse.tasks.store import TaskStore
+from synapse.tasks.task import text_message
 
 
 def test_what_a_task_brings_goes_when_the_task_goes(tmp_path: Path) -> None:

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from synapse import task_shelf
 from synapse.registry import AgentRegistry
-from synapse.task import GONE, Task, text_message
-from synapse.task_store import TaskStore
+from synapse.tasks import shelf as task_shelf
+from synapse.tasks.store import TaskStore
+from synapse.tasks.task import GONE, Task, text_message
 
 AGENT = "a" * 64
 

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from synapse import database
-from synapse.task import GONE, StoreFailed, Task, TaskNotFound, text_message
-from synapse.task_store import TaskStore
+from synapse.tasks import database
+from synapse.tasks.store import TaskStore
+from synapse.tasks.task import GONE, StoreFailed, Task, TaskNotFound, text_message
 
 
 @pytest.fixture(autouse=True)

@@ -16,7 +16,9 @@ from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, invariant, multiple, precondition, rule
 
 from synapse.event_emitter import END_STATES, SSEEvent
-from synapse.task import (
+from synapse.tasks.engine import Limits, TaskEngine, derived_artifact
+from synapse.tasks.store import TaskStore
+from synapse.tasks.task import (
     GONE,
     BadMessage,
     NotAllowed,
@@ -28,8 +30,6 @@ from synapse.task import (
     WrongState,
     text_message,
 )
-from synapse.task_store import TaskStore
-from synapse.tasks import Limits, TaskEngine, derived_artifact
 from tests.dialect_courier import KILOBYTE, ScriptedCourier
 
 

@@ -180,8 +180,8 @@ def _elsewhere() -> Words:
 
 
 def _tasks() -> Words:
-    from synapse.task import message_text
-    from synapse.task_shelf import list_tasks
+    from synapse.tasks.shelf import list_tasks
+    from synapse.tasks.task import message_text
 
     return [
         (task.id[:8], f"{task.state}: {message_text(task.message)[:60]}")

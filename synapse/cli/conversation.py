@@ -316,7 +316,7 @@ class Conversation:
 
 async def _last_known(task: A2ATask) -> A2ATask:
     """The task as its agent's file has it."""
-    from synapse.task_shelf import last_known
+    from synapse.tasks.shelf import last_known
 
     known = await last_known(task.id)
     return A2ATask.from_dict(known.to_dict()) if known is not None else task

@@ -7,7 +7,7 @@ import argparse
 from synapse import control
 from synapse.a2a_client import Origin
 from synapse.cli.target import agent_of
-from synapse.task_shelf import find_task
+from synapse.tasks.shelf import find_task
 
 
 def main(argv: list[str]) -> int:

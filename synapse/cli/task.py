@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 import json
 
-from synapse.task import Task, message_text, sender_id
-from synapse.task_shelf import find_task
+from synapse.tasks.shelf import find_task
+from synapse.tasks.task import Task, message_text, sender_id
 from synapse.terminal.cells import printable
 
 

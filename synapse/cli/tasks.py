@@ -8,8 +8,8 @@ import time
 
 from synapse.cli.target import find_agent
 from synapse.registry import AgentRegistry
-from synapse.task import Task, message_text, sender_id
-from synapse.task_shelf import list_tasks
+from synapse.tasks.shelf import list_tasks
+from synapse.tasks.task import Task, message_text, sender_id
 from synapse.terminal.cells import aligned, crop, printable
 
 HEADER = ("TASK", "AGENT", "STATE", "AGE", "FROM", "MESSAGE")

@@ -7,7 +7,7 @@ import json
 
 import pytest
 
-from synapse.task import Json
+from synapse.tasks.task import Json
 from tests.a2a_server import served
 from tests.real.clients import Clients, install_clients
 from tests.real.install import NotInstalled

@@ -13,8 +13,8 @@ from unittest.mock import patch
 
 from synapse.launch import run as launch
 from synapse.profiles.loader import load_profile
-from synapse.task_store import TaskStore
-from synapse.tasks import Limits
+from synapse.tasks.engine import Limits
+from synapse.tasks.store import TaskStore
 from tests.tck.handler import LIMITS, KitEngine, KitHandler
 from tests.tck.host import KIT
 

@@ -8,9 +8,9 @@ from a2a.server.context import ServerCallContext
 from a2a.types import a2a_pb2 as pb
 
 from synapse.a2a_compat import A2AHandler, Event
-from synapse.task import COMPLETED, Json, Task
-from synapse.task_store import TaskStore
-from synapse.tasks import Limits, TaskEngine
+from synapse.tasks.engine import Limits, TaskEngine
+from synapse.tasks.store import TaskStore
+from synapse.tasks.task import COMPLETED, Json, Task
 from tests.scripted_courier import made_artifact
 from tests.tck.directives import MESSAGE, STAND_INS, directive
 

@@ -16,8 +16,8 @@ from synapse.a2a_routes import standard_routes
 from synapse.about import About
 from synapse.base.urls import Pinned, pin_url, resolve
 from synapse.push import PushSender
-from synapse.task_store import TaskStore
-from synapse.tasks import TaskEngine
+from synapse.tasks.engine import TaskEngine
+from synapse.tasks.store import TaskStore
 from tests.tck.handler import KitHandler, StandIn
 
 KIT = "SYNAPSE_TCK_KIT"

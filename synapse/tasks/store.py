@@ -15,10 +15,10 @@ import uuid
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from synapse import task_rows as rows
-from synapse.database import Database, Statement
 from synapse.event_emitter import END_STATES, SSEEvent, timestamp
-from synapse.task import (
+from synapse.tasks import rows
+from synapse.tasks.database import Database, Statement
+from synapse.tasks.task import (
     CANCELED,
     FAILED,
     GONE,

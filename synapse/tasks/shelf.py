@@ -9,11 +9,11 @@ import os
 import sqlite3
 from collections.abc import Iterator
 
-from synapse import task_rows
 from synapse.base import paths
 from synapse.errors import SynapseError, TargetError
 from synapse.registry import AgentRegistry
-from synapse.task import CANCELED, FAILED, GONE, INPUT_REQUIRED, SUBMITTED, WORKING, Task
+from synapse.tasks import rows as task_rows
+from synapse.tasks.task import CANCELED, FAILED, GONE, INPUT_REQUIRED, SUBMITTED, WORKING, Task
 
 FEWEST = 4  # characters of an id that can stand for it
 URGENCY = (INPUT_REQUIRED, WORKING, SUBMITTED)  # what somebody may have to do something about, first

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from synapse.database import Statement
-from synapse.task import Json, Task
+from synapse.tasks.database import Statement
+from synapse.tasks.task import Json, Task
 
 VERSION = 1
 SCHEMA = """

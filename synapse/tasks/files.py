@@ -10,7 +10,7 @@ import shutil
 from collections.abc import Iterable
 
 from synapse.base.paths import private_dir
-from synapse.task import Json
+from synapse.tasks.task import Json
 
 
 def keep_text(folder: str, task_id: str, number: int, text: str) -> str:

@@ -13,8 +13,9 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from synapse.event_emitter import KEEP, KEEPALIVE, EventEmitterRegistry, Lagged, SSEEvent
-from synapse.loop_guard import LoopGuard
-from synapse.task import (
+from synapse.tasks.loop_guard import LoopGuard
+from synapse.tasks.store import TaskStore
+from synapse.tasks.task import (
     CANCELED,
     COMPLETED,
     FAILED,
@@ -40,7 +41,6 @@ from synapse.task import (
     sender_id,
     text_message,
 )
-from synapse.task_store import TaskStore
 
 logger = logging.getLogger(__name__)
 
