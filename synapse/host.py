@@ -26,7 +26,7 @@ from synapse.base.loading import load
 from synapse.config import Limits as LimitSettings
 from synapse.config import Settings, unpack_settings
 from synapse.controller import TerminalController
-from synapse.delivery import Delivery
+from synapse.delivery.courier import Delivery
 from synapse.display import Display
 from synapse.doorkeeper import Doorkeeper
 from synapse.inbox import Action, Inbox

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from synapse.answers import answer_keys
+from synapse.delivery.answers import answer_keys
 from synapse.tasks.task import BadMessage
 from synapse.watch.questions import InputPrompt
 

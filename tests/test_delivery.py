@@ -17,7 +17,7 @@ import pytest
 from synapse.agents.base import Channel, Surroundings
 from synapse.agents.facts import PromptAccepted, TurnEnded
 from synapse.controller import TerminalController
-from synapse.delivery import Delivery
+from synapse.delivery.courier import Delivery
 from synapse.profiles.loader import load_profile
 from synapse.tasks.engine import TaskEngine
 from synapse.tasks.store import TaskStore

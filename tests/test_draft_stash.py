@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from synapse.draft_stash import WAITS, DraftStash
+from synapse.delivery.draft_stash import WAITS, DraftStash
 from synapse.profiles.loader import load_profile
 
 

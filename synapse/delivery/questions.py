@@ -6,14 +6,14 @@ import asyncio
 import time
 from collections.abc import Callable
 
-from synapse import answers
 from synapse.controller import TerminalController
+from synapse.delivery import answers
+from synapse.delivery.typist import Typist
 from synapse.registry import INPUT_REQUIRED
 from synapse.relay.injector import DONE, OUTPUT
 from synapse.tasks.engine import TaskEngine
 from synapse.tasks.task import INPUT_REQUIRED as ASKS
 from synapse.tasks.task import Json, NotAllowed, Task, WrongState, sender_id
-from synapse.typist import Typist
 from synapse.watch.questions import InputPrompt
 
 TRIES = 10  # for an answer to a prompt that is being repainted

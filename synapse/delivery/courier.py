@@ -15,18 +15,18 @@ import os
 import time
 from collections.abc import Callable
 
-from synapse import composer
 from synapse.controller import TerminalController
-from synapse.draft_stash import PATIENCE, DraftStash
+from synapse.delivery import composer
+from synapse.delivery.draft_stash import PATIENCE, DraftStash
+from synapse.delivery.questions import Questions
+from synapse.delivery.typist import Typist
 from synapse.output_parser import OutputParser
 from synapse.profiles.loader import clear_bytes
-from synapse.questions import Questions
 from synapse.registry import INPUT_REQUIRED, PROCESSING, READY
 from synapse.relay.injector import DONE, STUCK
 from synapse.tasks.engine import URGENT, TaskEngine, derived_artifact
 from synapse.tasks.files import keep_files, keep_text
 from synapse.tasks.task import Json, Task, message_text, sender_id
-from synapse.typist import Typist
 from synapse.watch.turns import SCREEN, Turn
 
 logger = logging.getLogger(__name__)

@@ -12,11 +12,11 @@ import os
 import time
 from collections.abc import Callable
 
-from synapse import composer
 from synapse.controller import TerminalController
+from synapse.delivery import composer
+from synapse.delivery.typist import Typist
 from synapse.profiles.loader import clear_steps
 from synapse.relay.injector import DONE
-from synapse.typist import Typist
 
 logger = logging.getLogger(__name__)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from synapse.composer import clean
+from synapse.delivery.composer import clean
 from synapse.keys import names as keys
 from synapse.tasks.task import BadMessage
 from synapse.watch.questions import InputPrompt
