@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from benchmarks.table import SYNAPSE, Row, median, percentile, render
-from synapse.inbox import Inbox
+from synapse.messages.inbox import Inbox
 from synapse.terminal.overlay import Box, paint, repaint
 from synapse.terminal.screen import Screen, make_screen
 

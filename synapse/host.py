@@ -27,10 +27,10 @@ from synapse.config import Limits as LimitSettings
 from synapse.config import Settings, unpack_settings
 from synapse.controller import TerminalController
 from synapse.delivery.courier import Delivery
-from synapse.display import Display
 from synapse.doorkeeper import Doorkeeper
-from synapse.inbox import Action, Inbox
 from synapse.log_keeper import LogKeeper
+from synapse.messages.display import Display
+from synapse.messages.inbox import Action, Inbox
 from synapse.outbound import Outbound
 from synapse.output_log import OutputLog
 from synapse.profiles.loader import unpack_profile
@@ -49,7 +49,7 @@ from synapse.terminal.screen import undo_modes
 if TYPE_CHECKING:
     import grpc
 
-    from synapse.messenger import Messenger
+    from synapse.messages.messenger import Messenger
 
 logger = logging.getLogger(__name__)
 
@@ -154,13 +154,13 @@ class Host:
 
     async def _open_messenger(self) -> None:
         """From now on a human can write to other agents at this one's prompt, and replies find their way."""
-        await load("synapse.messenger", "synapse.notices")
+        await load("synapse.messages.messenger", "synapse.messages.notices")
         from synapse.a2a_client import AsyncA2AClient, Origin
-        from synapse.address_book import AddressBook
-        from synapse.errands import Errands
         from synapse.launch.starter import Starter
-        from synapse.messenger import Messenger
-        from synapse.notices import Notices
+        from synapse.messages.address_book import AddressBook
+        from synapse.messages.messenger import Messenger
+        from synapse.messages.notices import Notices
+        from synapse.messages.pending import Errands
 
         assert self._controller is not None and self._engine is not None and self._display is not None
         client = AsyncA2AClient(Origin(self._about.agent_id, self._about.name, in_turn=False))

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from synapse.address_book import AddressBook
 from synapse.errors import NoSuchAgent, TargetError
 from synapse.external_agents import ExternalAgent, ExternalAgentRegistry
+from synapse.messages.address_book import AddressBook
 from synapse.registry import AgentRegistry
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from synapse.overlay_keys import KeyReader
+from synapse.messages.panel_keys import KeyReader
 from tests.test_display import World, sent
 
 

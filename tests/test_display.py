@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from synapse.display import Display
-from synapse.inbox import Action, Answer, HandOver, Inbox
+from synapse.messages.display import Display
+from synapse.messages.inbox import Action, Answer, HandOver, Inbox
 from synapse.relay import wire
 from synapse.relay.veil import Veil
 from synapse.terminal.ghostty import GhosttyScreen

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from synapse.errands import KEPT, Errand, Errands
+from synapse.messages.pending import KEPT, Errand, Errands
 
 
 def test_they_are_there_after_a_restart_in_their_order(tmp_path: Path) -> None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from synapse.inbox import Answer, Close, Copy, HandOver, Inbox
-from synapse.overlay_keys import KeyReader
+from synapse.messages.inbox import Answer, Close, Copy, HandOver, Inbox
+from synapse.messages.panel_keys import KeyReader
 from synapse.terminal.overlay import Box
 
 SIZE = (80, 24)

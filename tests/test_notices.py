@@ -10,7 +10,7 @@ import pytest
 
 from synapse.a2a_client import AsyncA2AClient, Origin
 from synapse.errors import TargetError
-from synapse.notices import Notices, notice
+from synapse.messages.notices import Notices, notice
 from synapse.registry import AgentRegistry
 from synapse.tasks.engine import TaskEngine
 from synapse.tasks.loop_guard import KEY

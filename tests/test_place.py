@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from synapse.display import Display
+from synapse.messages.display import Display
 from synapse.relay.place import ASK, PATIENCE, Place
 from tests.conftest import SYNAPSE, Home
 from tests.test_display import World, sent

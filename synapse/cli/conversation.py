@@ -14,7 +14,7 @@ from synapse.a2a_task import A2ATask, Json, StillWorking
 from synapse.cli.leaving import Underway, elsewhere, leave
 from synapse.errors import NoSuchAgent, Refused, SynapseError, TargetError
 from synapse.launch.starter import find_or_start
-from synapse.prompts import chosen
+from synapse.messages.prompts import chosen
 from synapse.registry import AgentRegistry, Entry, current_dir
 from synapse.terminal.cells import crop, printable
 

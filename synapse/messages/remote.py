@@ -8,9 +8,9 @@ from collections.abc import Callable
 
 from synapse.a2a_client import AsyncA2AClient
 from synapse.a2a_task import A2ATask, Json, OnEvent, StillWorking
-from synapse.errands import FOREVER, Errand
 from synapse.errors import SynapseError
-from synapse.prompts import chosen
+from synapse.messages.pending import FOREVER, Errand
+from synapse.messages.prompts import chosen
 
 GONE = "it does not ask any more: nothing was sent."
 

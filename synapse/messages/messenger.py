@@ -12,18 +12,18 @@ import time
 from collections.abc import Callable, Coroutine, Mapping
 from typing import Any
 
-from synapse import inbox as boxes
 from synapse.a2a_client import AsyncA2AClient
 from synapse.a2a_task import A2ATask, Json
-from synapse.address_book import AddressBook
 from synapse.config import InputRouting
 from synapse.controller import TerminalController
-from synapse.errands import FOREVER, Errand, Errands
 from synapse.errors import NoSuchAgent, SynapseError, TargetError
-from synapse.external_errand import ExternalErrand
-from synapse.inbox import Action, Answer, HandOver, Inbox
 from synapse.launch.starter import Starter
-from synapse.prompts import is_secret, question, takes_nothing
+from synapse.messages import inbox as boxes
+from synapse.messages.address_book import AddressBook
+from synapse.messages.inbox import Action, Answer, HandOver, Inbox
+from synapse.messages.pending import FOREVER, Errand, Errands
+from synapse.messages.prompts import is_secret, question, takes_nothing
+from synapse.messages.remote import ExternalErrand
 from synapse.registry import ALL, ALL_HERE, INPUT_REQUIRED, PROCESSING, Entry
 from synapse.tasks.engine import TaskEngine
 from synapse.tasks.shelf import last_known

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable
 from typing import NamedTuple, Protocol
 
-from synapse.inbox import Action, Close, Copy, Inbox
+from synapse.messages.inbox import Action, Close, Copy, Inbox
 from synapse.relay import wire
 from synapse.terminal.overlay import Box, blank_rows, paint, repaint, room, shift
 from synapse.terminal.screen import Screen

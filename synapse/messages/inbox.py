@@ -10,8 +10,8 @@ import time
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from synapse.answer_line import AnswerLine
-from synapse.overlay_keys import KeyReader
+from synapse.messages.answer_line import AnswerLine
+from synapse.messages.panel_keys import KeyReader
 from synapse.terminal import markdown, panel
 from synapse.terminal.markdown import Lines
 from synapse.terminal.overlay import Box
