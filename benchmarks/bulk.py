@@ -16,7 +16,7 @@ from benchmarks.peers import Place, available, wait
 from benchmarks.proc import cpu_seconds, host_of
 from benchmarks.table import BARE, SCRIPT, SYNAPSE, TMUX, Row, median
 from benchmarks.terminal import Terminal
-from synapse import control
+from synapse.peers import control
 from synapse.registry import Entry
 
 ROUNDS = 5

@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from synapse import control
+from synapse.peers import control
 from tests.conftest import SYNAPSE, Home
 from tests.real.clis import CLIS
 from tests.real.driver import Driver

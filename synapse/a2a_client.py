@@ -9,12 +9,12 @@ import asyncio
 import os
 from typing import NamedTuple
 
-from synapse.a2a_task import A2AMessage, A2ATask, Json, OnEvent, StillWorking
 from synapse.errors import SynapseError
-from synapse.external_agents import ExternalAgent, ExternalAgentRegistry
-from synapse.external_client import ExternalClient
-from synapse.external_wire import EXTENSION
-from synapse.local_agents import ANSWER, TAKEN, LocalAgents, Target
+from synapse.peers.external.agents import ExternalAgent, ExternalAgentRegistry
+from synapse.peers.external.client import ExternalClient
+from synapse.peers.external.wire import EXTENSION
+from synapse.peers.local import ANSWER, TAKEN, LocalAgents, Target
+from synapse.peers.task import A2AMessage, A2ATask, Json, OnEvent, StillWorking
 from synapse.registry import AgentRegistry
 from synapse.tasks.loop_guard import KEY, NOTICE, Chain
 

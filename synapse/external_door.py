@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from synapse.a2a_client import AsyncA2AClient
-from synapse.a2a_task import StillWorking
 from synapse.errors import NoSuchAgent, SynapseError, UsageError
-from synapse.external_http import AddressRefused
 from synapse.external_routes import ExternalFailed
 from synapse.external_routes import NoSuchAgent as NotKnown
+from synapse.peers.external.http import AddressRefused
+from synapse.peers.task import StillWorking
 from synapse.tasks.task import BadMessage, Json
 
 

@@ -17,10 +17,10 @@ from typing import Any
 
 import pytest
 
-from synapse import local_agents
 from synapse.a2a_client import A2AClient, A2AMessage, A2ATask, AsyncA2AClient, Origin, StillWorking
 from synapse.base import processes
 from synapse.errors import Refused, TargetError
+from synapse.peers import local as local_agents
 from synapse.registry import AgentRegistry, Entry
 from synapse.server import Door
 from tests.conftest import Home, wait

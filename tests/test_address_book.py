@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from synapse.errors import NoSuchAgent, TargetError
-from synapse.external_agents import ExternalAgent, ExternalAgentRegistry
 from synapse.messages.address_book import AddressBook
+from synapse.peers.external.agents import ExternalAgent, ExternalAgentRegistry
 from synapse.registry import AgentRegistry
 
 

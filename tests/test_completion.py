@@ -8,7 +8,7 @@ import pytest
 
 from synapse.cli import COMMANDS
 from synapse.cli.completion import complete
-from synapse.external_agents import ExternalAgent, ExternalAgentRegistry
+from synapse.peers.external.agents import ExternalAgent, ExternalAgentRegistry
 from tests.conftest import SYNAPSE, Home
 from tests.shells import SHELLS, interactive
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from synapse.errors import UsageError
-from synapse.external_agents import ExternalAgent, ExternalAgentRegistry
+from synapse.peers.external.agents import ExternalAgent, ExternalAgentRegistry
 
 WEATHER = ExternalAgent(name="Weather", url="http://x.example", alias="Weather", endpoint="http://x.example/")
 

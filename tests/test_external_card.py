@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from synapse.external_agents import ExternalAgent
-from synapse.external_card import CardRefused, changes, read_card
+from synapse.peers.external.agents import ExternalAgent
+from synapse.peers.external.card import CardRefused, changes, read_card
 
 HERE = "https://agents.example/.well-known/agent-card.json"
 

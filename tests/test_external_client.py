@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 
-from synapse import external_client, external_http, external_talk
 from synapse.a2a_client import (
     A2AClient,
     A2AMessage,
@@ -20,8 +19,11 @@ from synapse.a2a_client import (
     StillWorking,
 )
 from synapse.errors import NoSuchAgent, Refused, SynapseError, UsageError
-from synapse.external_card import CardRefused
-from synapse.external_http import AddressRefused, Unreachable
+from synapse.peers.external import client as external_client
+from synapse.peers.external import http as external_http
+from synapse.peers.external import talk as external_talk
+from synapse.peers.external.card import CardRefused
+from synapse.peers.external.http import AddressRefused, Unreachable
 from tests.a2a_server import served
 from tests.fake_agent import CARD, OLD_CARD, Answering, FakeAgent, elsewhere, never, says
 

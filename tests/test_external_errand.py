@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from synapse import external_talk
 from synapse.a2a_client import AsyncA2AClient, ExternalAgentRegistry, Origin
 from synapse.messages.inbox import Answer, Entry
+from synapse.peers.external import talk as external_talk
 from synapse.registry import READY, AgentRegistry
 from tests.a2a_server import Served, served
 from tests.fake_agent import Answering, FakeAgent, elsewhere, never, says

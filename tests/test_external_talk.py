@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from synapse import external_talk
 from synapse.a2a_client import A2ATask, AsyncA2AClient, ExternalAgentRegistry, Origin
 from synapse.errors import Refused, SynapseError
-from synapse.external_http import NotThere, Unreachable
+from synapse.peers.external import talk as external_talk
+from synapse.peers.external.http import NotThere, Unreachable
 from tests.a2a_server import served
 from tests.fake_agent import CARD, OLD_CARD, Answering, FakeAgent, says
 from tests.test_external_client import PROTOCOLS, fake

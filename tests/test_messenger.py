@@ -10,16 +10,16 @@ from typing import Any, cast
 
 import pytest
 
-from synapse.a2a_task import A2ATask, StillWorking
 from synapse.config import AgentSettings, InputRouting
 from synapse.errors import SynapseError, TargetError
-from synapse.external_agents import ExternalAgentRegistry
 from synapse.launch.starter import Starter
 from synapse.messages import messenger as module
 from synapse.messages.address_book import AddressBook
 from synapse.messages.inbox import Answer, HandOver, Inbox
 from synapse.messages.messenger import SHOWN_LIMIT, Messenger
 from synapse.messages.pending import Errands
+from synapse.peers.external.agents import ExternalAgentRegistry
+from synapse.peers.task import A2ATask, StillWorking
 from synapse.registry import PROCESSING, READY, AgentRegistry
 from synapse.tasks.engine import TaskEngine
 from synapse.tasks.store import TaskStore

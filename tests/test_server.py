@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from synapse import control
+from synapse.peers import control
 from synapse.registry import READY, Entry
 from tests.conftest import Home, wait
 from tests.running import Lasting

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from synapse.external_agents import ExternalAgent, ExternalAgentRegistry
 from synapse.keys.commands import Command, Refusal
+from synapse.peers.external.agents import ExternalAgent, ExternalAgentRegistry
 from synapse.shell import completion
 from synapse.shell.channel import Channel, Ended, Taking
 from synapse.shell.completeness import Completeness

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from synapse.event_emitter import SSEEvent
-from synapse.sse import EventTooLong, ServerEvent, SSEReader
+from synapse.peers.sse import EventTooLong, ServerEvent, SSEReader
 
 LINE = st.text(st.characters(exclude_characters="\r\n\0", exclude_categories=["Cs"]), max_size=20)
 NAME = LINE.filter(lambda text: text and not text.startswith(" "))

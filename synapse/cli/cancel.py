@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import argparse
 
-from synapse import control
 from synapse.cli.target import agent_of
 from synapse.errors import SynapseError
+from synapse.peers import control
 from synapse.tasks.shelf import find_task
 
 

@@ -174,7 +174,7 @@ def _everybody() -> Words:
 
 
 def _elsewhere() -> Words:
-    from synapse.external_agents import ExternalAgentRegistry
+    from synapse.peers.external.agents import ExternalAgentRegistry
 
     return [(agent.alias, agent.url) for agent in ExternalAgentRegistry().list_agents()]
 

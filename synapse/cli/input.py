@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import argparse
 
-from synapse import control
 from synapse.a2a_client import Origin
 from synapse.cli.target import agent_of
+from synapse.peers import control
 from synapse.tasks.shelf import find_task
 
 

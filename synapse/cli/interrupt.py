@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import argparse
 
-from synapse import control
 from synapse.a2a_client import A2AClient
 from synapse.cli.target import find_agent
+from synapse.peers import control
 
 
 def main(argv: list[str]) -> int:

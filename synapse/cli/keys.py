@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import argparse
 
-from synapse import control
 from synapse.cli.target import find_agent
 from synapse.errors import UsageError
+from synapse.peers import control
 
 _EPILOG = """\
 keys have tmux's names: Enter Escape Tab BTab Space BSpace Up Down Left Right Home End PageUp PageDown

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from synapse.a2a_client import AsyncA2AClient
-from synapse.a2a_task import A2ATask
 from synapse.errors import SynapseError
+from synapse.peers.task import A2ATask
 from synapse.terminal.cells import printable
 
 INTERRUPTED = 130  # the exit status

@@ -7,10 +7,10 @@ import os
 import sys
 import time
 
-from synapse import control
 from synapse.base import paths
 from synapse.cli.target import find_agent
 from synapse.errors import SynapseError, TargetError
+from synapse.peers import control
 from synapse.registry import Entry
 
 FOLLOW_EVERY = 0.3

@@ -8,9 +8,9 @@ import json
 import os
 from typing import Any
 
-from synapse import control
 from synapse.cli.target import find_agent
 from synapse.errors import SynapseError
+from synapse.peers import control
 
 
 def main(argv: list[str]) -> int:

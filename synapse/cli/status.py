@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 import json
 
-from synapse import control
 from synapse.cli.target import find_agent
+from synapse.peers import control
 
 
 def main(argv: list[str]) -> int:

@@ -6,8 +6,8 @@ import argparse
 import json
 from typing import Any
 
-from synapse import control
 from synapse.cli.target import find_agent
+from synapse.peers import control
 
 
 def main(argv: list[str]) -> int:

@@ -136,6 +136,6 @@ def _not_running(target: str, name: str | None, settings: Settings) -> str:
 
 
 def _elsewhere() -> list[str]:
-    from synapse.external_agents import ExternalAgentRegistry
+    from synapse.peers.external.agents import ExternalAgentRegistry
 
     return [agent.alias for agent in ExternalAgentRegistry().list_agents()]

@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable
 
 from synapse.errors import NoSuchAgent, TargetError
-from synapse.external_agents import ExternalAgentRegistry
+from synapse.peers.external.agents import ExternalAgentRegistry
 from synapse.registry import ALL, ALL_HERE, AgentRegistry, Entry
 
 

@@ -13,7 +13,6 @@ from collections.abc import Callable, Coroutine, Mapping
 from typing import Any
 
 from synapse.a2a_client import AsyncA2AClient
-from synapse.a2a_task import A2ATask, Json
 from synapse.config import InputRouting
 from synapse.controller import TerminalController
 from synapse.errors import NoSuchAgent, SynapseError, TargetError
@@ -24,6 +23,7 @@ from synapse.messages.inbox import Action, Answer, HandOver, Inbox
 from synapse.messages.pending import FOREVER, Errand, Errands
 from synapse.messages.prompts import is_secret, question, takes_nothing
 from synapse.messages.remote import ExternalErrand
+from synapse.peers.task import A2ATask, Json
 from synapse.registry import ALL, ALL_HERE, INPUT_REQUIRED, PROCESSING, Entry
 from synapse.tasks.engine import TaskEngine
 from synapse.tasks.shelf import last_known

@@ -11,8 +11,8 @@ import logging
 import time
 
 from synapse.a2a_client import AsyncA2AClient
-from synapse.a2a_task import A2AMessage
 from synapse.errors import SynapseError
+from synapse.peers.task import A2AMessage
 from synapse.tasks.engine import TaskEngine
 from synapse.tasks.loop_guard import KEY, Chain, wants_notice
 from synapse.tasks.task import COMPLETED, FAILED, REJECTED, Task

@@ -7,10 +7,10 @@ import shlex
 from collections.abc import Callable
 
 from synapse.a2a_client import AsyncA2AClient
-from synapse.a2a_task import A2ATask, Json, OnEvent, StillWorking
 from synapse.errors import SynapseError
 from synapse.messages.pending import FOREVER, Errand
 from synapse.messages.prompts import chosen
+from synapse.peers.task import A2ATask, Json, OnEvent, StillWorking
 
 GONE = "it does not ask any more: nothing was sent."
 

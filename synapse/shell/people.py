@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from synapse.errors import SynapseError
-from synapse.external_agents import ExternalAgentRegistry
+from synapse.peers.external.agents import ExternalAgentRegistry
 from synapse.registry import ALL, ALL_HERE, AgentRegistry
 
 

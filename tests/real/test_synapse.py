@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from synapse import control
+from synapse.peers import control
 from synapse.registry import INPUT_REQUIRED, PROCESSING, READY
 from tests.conftest import SYNAPSE, Home
 from tests.real.clis import Cli

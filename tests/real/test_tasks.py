@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import Any
 
-from synapse import control
+from synapse.peers import control
 from tests.conftest import Home
 from tests.real.model_server import ModelServer, expected
 from tests.real.scenarios import TOUCHED

@@ -8,12 +8,12 @@ import uuid
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 
-from synapse.a2a_task import A2AMessage, A2ATask, Json, OnEvent
 from synapse.errors import Refused, SynapseError
-from synapse.external_agents import ExternalAgent
-from synapse.external_http import LARGEST_STREAM, Caller, NotThere, Unreachable
-from synapse.external_wire import MESSAGE, TASK, Call, Wire, events_of, kind_of
-from synapse.sse import EventTooLong, SSEReader
+from synapse.peers.external.agents import ExternalAgent
+from synapse.peers.external.http import LARGEST_STREAM, Caller, NotThere, Unreachable
+from synapse.peers.external.wire import MESSAGE, TASK, Call, Wire, events_of, kind_of
+from synapse.peers.sse import EventTooLong, SSEReader
+from synapse.peers.task import A2AMessage, A2ATask, Json, OnEvent
 
 POLL, LONGEST_POLL = 0.2, 3.0  # seconds between two looks at a task that cannot be followed
 LONGEST_ASKED = 15.0  # and at one that waits for an answer

@@ -9,13 +9,13 @@ from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from urllib.parse import urlsplit
 
-from synapse.a2a_task import A2AMessage, A2ATask, Json, OnEvent, StillWorking
 from synapse.errors import NoSuchAgent, Refused, SynapseError, UsageError
-from synapse.external_agents import ExternalAgent, ExternalAgentRegistry, check_alias, now
-from synapse.external_card import CARD_PATHS, CardRefused, changes, read_card
-from synapse.external_http import LARGEST_CARD, Caller, NotThere, network_of
-from synapse.external_talk import Talk
-from synapse.external_wire import Call, Wire, task_of
+from synapse.peers.external.agents import ExternalAgent, ExternalAgentRegistry, check_alias, now
+from synapse.peers.external.card import CARD_PATHS, CardRefused, changes, read_card
+from synapse.peers.external.http import LARGEST_CARD, Caller, NotThere, network_of
+from synapse.peers.external.talk import Talk
+from synapse.peers.external.wire import Call, Wire, task_of
+from synapse.peers.task import A2AMessage, A2ATask, Json, OnEvent, StillWorking
 
 CARD_AGE = 600.0  # seconds after which a card is read again before something is sent
 

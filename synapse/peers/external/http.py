@@ -11,7 +11,7 @@ from urllib.parse import urljoin, urlsplit
 
 from synapse.base.urls import Pinned, UrlRefused, UrlUnresolved, pin_url_async
 from synapse.errors import Refused, SynapseError
-from synapse.external_wire import Call
+from synapse.peers.external.wire import Call
 
 if TYPE_CHECKING:
     import httpx

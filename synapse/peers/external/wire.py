@@ -9,9 +9,9 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
-from synapse.a2a_task import A2AMessage, A2ATask, Json, state_word
 from synapse.errors import Refused, SynapseError
-from synapse.external_agents import ExternalAgent
+from synapse.peers.external.agents import ExternalAgent
+from synapse.peers.task import A2AMessage, A2ATask, Json, state_word
 
 EXTENSION = "x-synapse-task"  # the key of what the standard has no field for
 Event = tuple[str, Json]

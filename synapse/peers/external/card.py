@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from urllib.parse import urljoin, urlsplit
 
 from synapse.errors import SynapseError
-from synapse.external_agents import ExternalAgent
+from synapse.peers.external.agents import ExternalAgent
 
 CARD_PATHS = ("/.well-known/agent-card.json", "/.well-known/agent.json")
 BINDINGS = ("JSONRPC", "HTTP+JSON")

@@ -9,11 +9,11 @@ from contextlib import aclosing
 from typing import Any
 from urllib.parse import quote, urlsplit
 
-from synapse.a2a_task import A2AMessage, A2ATask, Json, OnEvent, StillWorking
 from synapse.errors import Refused, SynapseError, TargetError, WaitTimeout
-from synapse.local_http import Broken, Place, Response, exchange
+from synapse.peers.local_http import Broken, Place, Response, exchange
+from synapse.peers.sse import EventTooLong, SSEReader
+from synapse.peers.task import A2AMessage, A2ATask, Json, OnEvent, StillWorking
 from synapse.registry import AgentRegistry, Entry
-from synapse.sse import EventTooLong, SSEReader
 
 Target = str | Entry  # an endpoint such as http://localhost:8100, or a registry entry
 
