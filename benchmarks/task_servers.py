@@ -25,10 +25,10 @@ from starlette.responses import JSONResponse
 from starlette.routing import BaseRoute, Route
 
 from benchmarks.table import SDK, SDK_SQLITE, SYNAPSE
-from synapse.a2a_card import agent_card
-from synapse.a2a_routes import standard_routes
-from synapse.about import About
-from synapse.server import Door
+from synapse.server.about import About
+from synapse.server.app import Door
+from synapse.server.standard.card import agent_card
+from synapse.server.standard.routes import standard_routes
 from synapse.tasks.engine import Limits, TaskEngine
 from synapse.tasks.store import TaskStore
 from synapse.tasks.task import Json, Task

@@ -6,18 +6,22 @@ import asyncio
 import socket
 from typing import TYPE_CHECKING
 
-from synapse.about import About
 from synapse.base.loading import load
 from synapse.config import Settings
 from synapse.controller import TerminalController
-from synapse.outbound import Outbound
+from synapse.server.about import About
+from synapse.server.outbound import Outbound
 from synapse.tasks.engine import TaskEngine
 
 if TYPE_CHECKING:
-    from synapse.server import Door
+    from synapse.server.app import Door
 
 WARM = 4.0  # seconds: an agent that has only just started has better things to do
-SERVER = ("synapse.a2a_client", "synapse.external_door", "synapse.server")  # most of what a host loads
+SERVER = (
+    "synapse.a2a_client",
+    "synapse.server.app.dialect.external",
+    "synapse.server.app",
+)  # most of what a host loads
 
 
 class Doorkeeper:
@@ -57,10 +61,10 @@ class Doorkeeper:
         self, controller: TerminalController, engine: TaskEngine, about: About, outbound: Outbound
     ) -> list[Door]:
         from synapse.a2a_client import AsyncA2AClient, Origin
-        from synapse.doors import Bodies, Doors, names_for
-        from synapse.doors.connections import at_most
-        from synapse.external_door import ExternalDoor
-        from synapse.server import Door, private_app, public_app
+        from synapse.server.access.checks import Bodies, Doors, names_for
+        from synapse.server.access.connections import at_most
+        from synapse.server.app import Door, private_app, public_app
+        from synapse.server.dialect.external import ExternalDoor
 
         limits, ip = self._settings.limits, self._tcp.getsockname()[0]
         names = names_for(ip, about.url, self._settings.allowed_hosts)

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 
 import uvloop
 
-from synapse.about import About
 from synapse.aftermath import clean_up
 from synapse.agent_context import SYSTEM, build_instructions
 from synapse.agents.base import Surroundings
@@ -31,7 +30,6 @@ from synapse.doorkeeper import Doorkeeper
 from synapse.log_keeper import LogKeeper
 from synapse.messages.display import Display
 from synapse.messages.inbox import Action, Inbox
-from synapse.outbound import Outbound
 from synapse.output_log import OutputLog
 from synapse.profiles.loader import unpack_profile
 from synapse.registry import AgentRegistry, Entry
@@ -39,6 +37,8 @@ from synapse.relay import wire
 from synapse.relay.console import restore_terminal
 from synapse.relay.link import GOODBYE
 from synapse.relay_wire import RelayWire
+from synapse.server.about import About
+from synapse.server.outbound import Outbound
 from synapse.tasks.engine import Limits, TaskEngine
 from synapse.tasks.files import drop_files
 from synapse.tasks.loop_guard import LoopGuard
@@ -181,7 +181,7 @@ class Host:
     async def _open_grpc(self) -> "grpc.aio.Server | None":
         if not self._settings.grpc_port or self._token is None or self._engine is None:
             return None
-        from synapse.grpc_door import serve_grpc
+        from synapse.server.standard.grpc import serve_grpc
 
         ip = self._tcp.getsockname()[0]
         address = f"{f'[{ip}]' if ':' in ip else ip}:{self._settings.grpc_port}"

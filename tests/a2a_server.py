@@ -14,14 +14,14 @@ import httpx
 from a2a.types.a2a_pb2 import AgentCard
 from fastapi import FastAPI
 
-from synapse.a2a_card import agent_card
-from synapse.a2a_compat import A2AHandler
-from synapse.a2a_convert import notification
-from synapse.a2a_routes import standard_routes
-from synapse.about import About
-from synapse.grpc_door import open_grpc
-from synapse.push import PushSender
-from synapse.server import Door
+from synapse.server.about import About
+from synapse.server.app import Door
+from synapse.server.push import PushSender
+from synapse.server.standard.card import agent_card
+from synapse.server.standard.convert import notification
+from synapse.server.standard.grpc import open_grpc
+from synapse.server.standard.handler import A2AHandler
+from synapse.server.standard.routes import standard_routes
 from synapse.tasks.engine import Limits, TaskEngine
 from synapse.tasks.store import TaskStore
 from tests.scripted_courier import ScriptedCourier

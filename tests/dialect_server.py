@@ -14,12 +14,12 @@ from typing import Any
 import httpx
 from fastapi import FastAPI
 
-from synapse.about import About
-from synapse.callbacks import Callbacks
-from synapse.dialect import dialect_routes
-from synapse.docs_page import docs_routes
-from synapse.external_routes import ExternalAgents
-from synapse.server import Door
+from synapse.server.about import About
+from synapse.server.app import Door
+from synapse.server.dialect.callbacks import Callbacks
+from synapse.server.dialect.external_routes import ExternalAgents
+from synapse.server.dialect.routes import dialect_routes
+from synapse.server.docs_page import docs_routes
 from synapse.tasks.engine import Limits, TaskEngine
 from synapse.tasks.store import TaskStore
 from tests.dialect_courier import ScriptedCourier

@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from synapse.doors.asgi import Receive, Scope, Send
+from synapse.server.access.asgi import Receive, Scope, Send
 from tests.serving import serving
 
 Handler = Callable[["Answering"], Awaitable[None]]

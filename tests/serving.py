@@ -14,9 +14,9 @@ from typing import Any
 
 import uvloop
 
-from synapse.doors.asgi import App, Message, Receive, Scope, Send
-from synapse.doors.connections import Connection
-from synapse.server import Door
+from synapse.server.access.asgi import App, Message, Receive, Scope, Send
+from synapse.server.access.connections import Connection
+from synapse.server.app import Door
 
 Answer = tuple[int, dict[str, str], Any]
 

@@ -22,7 +22,7 @@ from synapse.base import processes
 from synapse.errors import Refused, TargetError
 from synapse.peers import local as local_agents
 from synapse.registry import AgentRegistry, Entry
-from synapse.server import Door
+from synapse.server.app import Door
 from tests.conftest import Home, wait
 from tests.dialect_server import Server
 

@@ -298,7 +298,7 @@ def test_nobody_subscribes_to_what_has_ended_or_never_was() -> None:
 def test_a_reader_that_falls_behind_begins_anew_from_a_snapshot() -> None:
     async def test(server: Served) -> None:
         task = server.engine.submit({"role": "user", "parts": [{"type": "text", "text": "hold"}]})
-        from synapse.a2a_compat import _Follower
+        from synapse.server.standard.handler import _Follower
 
         emitter = server.engine.emitters.get_or_create(task.id)
         emitter._keep = 5

@@ -8,8 +8,8 @@ from google.protobuf.json_format import MessageToDict, ParseDict
 from hypothesis import given
 from hypothesis import strategies as st
 
-from synapse import a2a_convert as convert
 from synapse.event_emitter import SSEEvent
+from synapse.server.standard import convert
 from synapse.tasks.task import STATES, BadMessage, Json, Task, text_message
 
 

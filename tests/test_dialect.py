@@ -12,8 +12,8 @@ from typing import Any
 import httpx
 import pytest
 
-from synapse.dialect import old_card
-from synapse.external_routes import ExternalFailed
+from synapse.server.dialect.external_routes import ExternalFailed
+from synapse.server.dialect.routes import old_card
 from synapse.tasks import database
 from synapse.tasks.task import Json
 from tests.dialect_server import SELF, Server, served, serving

@@ -15,12 +15,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from synapse.doors import Bodies, Doors, Names, names_for
-from synapse.doors.asgi import App, Receive, Scope, Send
-from synapse.doors.connections import HEAD_BYTES, Connection, at_most
-from synapse.doors.peers import NOBODY, Peer, ask_kernel, is_loopback, search_tables
-from synapse.doors.rates import MANY, Rates
 from synapse.registry import Entry
+from synapse.server.access.asgi import App, Receive, Scope, Send
+from synapse.server.access.checks import Bodies, Doors, Names, names_for
+from synapse.server.access.connections import HEAD_BYTES, Connection, at_most
+from synapse.server.access.peers import NOBODY, Peer, ask_kernel, is_loopback, search_tables
+from synapse.server.access.rates import MANY, Rates
 from tests.conftest import Home, wait
 from tests.serving import Answer, as_nobody, ask, echo, has_ipv6, raw, serving
 

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import AsyncGenerator, MutableMapping
 from typing import Any
 
-from synapse.event_stream import EventStream
+from synapse.server.event_stream import EventStream
 
 
 class Wire:

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 from a2a.types import a2a_pb2 as pb
 
-from synapse.a2a_compat import A2AHandler
-from synapse.grpc_door import GrpcMissing, open_grpc
+from synapse.server.standard.grpc import GrpcMissing, open_grpc
+from synapse.server.standard.handler import A2AHandler
 from tests.a2a_server import served
 from tests.conftest import Home, wait
 from tests.test_relay import hosts

@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
-from synapse.a2a_convert import notification
 from synapse.base.urls import UrlRefused
-from synapse.push import PushSender
+from synapse.server.push import PushSender
+from synapse.server.standard.convert import notification
 from synapse.tasks.store import TaskStore
 from synapse.tasks.task import Json
 from tests.a2a_server import Served, anywhere, served

@@ -10,8 +10,8 @@ from pathlib import Path
 import httpx
 import pytest
 
-from synapse import dialect_stream
-from synapse.event_stream import EventStream
+from synapse.server.dialect import stream as dialect_stream
+from synapse.server.event_stream import EventStream
 from synapse.tasks.task import text_message
 from tests.dialect_courier import KILOBYTE
 from tests.dialect_server import Event, Server, events, served, serving

@@ -7,7 +7,7 @@ from collections.abc import AsyncGenerator
 from a2a.server.context import ServerCallContext
 from a2a.types import a2a_pb2 as pb
 
-from synapse.a2a_compat import A2AHandler, Event
+from synapse.server.standard.handler import A2AHandler, Event
 from synapse.tasks.engine import Limits, TaskEngine
 from synapse.tasks.store import TaskStore
 from synapse.tasks.task import COMPLETED, Json, Task

@@ -10,12 +10,14 @@ from unittest.mock import patch
 
 from starlette.routing import BaseRoute
 
-from synapse import a2a_routes, host, outbound
-from synapse.a2a_card import agent_card
-from synapse.a2a_routes import standard_routes
-from synapse.about import About
+from synapse import host
 from synapse.base.urls import Pinned, pin_url, resolve
-from synapse.push import PushSender
+from synapse.server import outbound
+from synapse.server.about import About
+from synapse.server.push import PushSender
+from synapse.server.standard import routes as a2a_routes
+from synapse.server.standard.card import agent_card
+from synapse.server.standard.routes import standard_routes
 from synapse.tasks.engine import TaskEngine
 from synapse.tasks.store import TaskStore
 from tests.tck.handler import KitHandler, StandIn

@@ -5,8 +5,8 @@ import json
 
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
-from synapse.doors.asgi import Receive, Scope, Send, refuse
-from synapse.doors.peers import Peer
+from synapse.server.access.asgi import Receive, Scope, Send, refuse
+from synapse.server.access.peers import Peer
 
 HEAD_SECONDS = 10.0
 HEAD_BYTES = 64 * 1024

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from synapse.base.urls import Pinned, UrlRefused, pin_url_async
-from synapse.callbacks import Callbacks
 from synapse.event_emitter import SSEEvent
-from synapse.push import PushSender
+from synapse.server.dialect.callbacks import Callbacks
+from synapse.server.push import PushSender
 from synapse.tasks.engine import TaskEngine
 from synapse.tasks.task import Json, Task
 
@@ -30,6 +30,8 @@ class Outbound:
 
 
 def _notification(task: Task, event: SSEEvent, version: str) -> Json | None:
-    from synapse.a2a_convert import notification  # the standard's types, of which few agents have need
+    from synapse.server.standard.convert import (
+        notification,  # the standard's types, of which few agents have need
+    )
 
     return notification(task, event, version)

@@ -7,10 +7,10 @@ from collections.abc import Callable
 from starlette.routing import BaseRoute, Match, Router
 from starlette.types import Receive, Scope, Send
 
-from synapse.about import CARD, REST
 from synapse.base.loading import load
+from synapse.server.about import CARD, REST
 
-ROUTES = "synapse.a2a_routes"
+ROUTES = "synapse.server.app.standard.routes"
 
 
 class StandardDoor(BaseRoute):

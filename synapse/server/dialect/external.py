@@ -7,10 +7,10 @@ from contextlib import contextmanager
 
 from synapse.a2a_client import AsyncA2AClient
 from synapse.errors import NoSuchAgent, SynapseError, UsageError
-from synapse.external_routes import ExternalFailed
-from synapse.external_routes import NoSuchAgent as NotKnown
 from synapse.peers.external.http import AddressRefused
 from synapse.peers.task import StillWorking
+from synapse.server.dialect.external_routes import ExternalFailed
+from synapse.server.dialect.external_routes import NoSuchAgent as NotKnown
 from synapse.tasks.task import BadMessage, Json
 
 

@@ -8,8 +8,8 @@ from fastapi import APIRouter, Body, Path
 from fastapi.responses import JSONResponse, Response
 from pydantic import BaseModel, Field
 
-from synapse.dialect_models import MessageOrText
-from synapse.refusals import Route, Unavailable, reading, responses
+from synapse.server.dialect.models import MessageOrText
+from synapse.server.refusals import Route, Unavailable, reading, responses
 from synapse.tasks.task import Json, TaskError, message_text
 
 ALIAS = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$"

@@ -6,9 +6,9 @@ from a2a.server.request_handlers.response_helpers import agent_card_to_dict
 from a2a.types import a2a_pb2 as pb
 from google.protobuf.json_format import MessageToDict, ParseDict
 
-from synapse.a2a_compat import INPUT_MODES
-from synapse.a2a_convert import EXTENSION
-from synapse.about import REST, About
+from synapse.server.about import REST, About
+from synapse.server.standard.convert import EXTENSION
+from synapse.server.standard.handler import INPUT_MODES
 from synapse.tasks.task import Json
 
 CONTEXT = "x-synapse-context"

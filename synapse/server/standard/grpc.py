@@ -8,12 +8,12 @@ import logging
 import math
 from typing import TYPE_CHECKING, Any
 
-from synapse.a2a_card import agent_card
-from synapse.a2a_compat import A2AHandler
-from synapse.about import About
-from synapse.doors import BURST
-from synapse.doors.rates import Rates
-from synapse.push import PushSender
+from synapse.server.about import About
+from synapse.server.access.checks import BURST
+from synapse.server.access.rates import Rates
+from synapse.server.push import PushSender
+from synapse.server.standard.card import agent_card
+from synapse.server.standard.handler import A2AHandler
 from synapse.tasks.engine import TaskEngine
 
 if TYPE_CHECKING:

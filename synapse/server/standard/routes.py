@@ -27,14 +27,14 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 
-from synapse.a2a_card import EXTENSIONS, agent_card, card_document
-from synapse.a2a_compat import A2AHandler
-from synapse.a2a_streams import RestStreams, RpcDispatcher
-from synapse.a2a_v03 import JsonRpc03, Rest03
-from synapse.about import CARD, REST, About
 from synapse.base.digest import sha256_hex
-from synapse.event_stream import EventStream, gone
-from synapse.push import PushSender
+from synapse.server.about import CARD, REST, About
+from synapse.server.event_stream import EventStream, gone
+from synapse.server.push import PushSender
+from synapse.server.standard.card import EXTENSIONS, agent_card, card_document
+from synapse.server.standard.handler import A2AHandler
+from synapse.server.standard.streams import RestStreams, RpcDispatcher
+from synapse.server.standard.v03 import JsonRpc03, Rest03
 from synapse.tasks.engine import TaskEngine
 
 VERSIONS = ("1.0", "0.3")

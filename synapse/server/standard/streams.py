@@ -21,8 +21,8 @@ from google.protobuf.json_format import MessageToDict, Parse
 from starlette.requests import Request
 from starlette.responses import Response
 
-from synapse.a2a_convert import shared
-from synapse.event_stream import EventStream
+from synapse.server.event_stream import EventStream
+from synapse.server.standard.convert import shared
 
 Frame = Callable[[str], bytes]
 

@@ -9,8 +9,8 @@ from pydantic import BaseModel, Field
 
 from synapse.controller import TerminalController
 from synapse.keys import names as keys
-from synapse.recording import record
 from synapse.registry import READY
+from synapse.server.recording import record
 
 
 class Keys(BaseModel):

@@ -2,7 +2,7 @@
 
 import asyncio
 
-from synapse.doors.asgi import App, Message, Receive, Scope, Send, has_body, refuse
+from synapse.server.access.asgi import App, Message, Receive, Scope, Send, has_body, refuse
 
 PATIENCE = 30.0
 JSON_TYPES = frozenset((b"application/json", b"application/a2a+json"))

@@ -8,7 +8,7 @@ import ipaddress
 import os
 from collections.abc import Iterable, Sequence
 
-from synapse.doors.peers import is_loopback
+from synapse.server.access.peers import is_loopback
 
 LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
 

@@ -16,10 +16,10 @@ from a2a.server.request_handlers.request_handler import RequestHandler, validate
 from a2a.types import a2a_pb2 as pb
 from a2a.utils import errors
 
-from synapse import a2a_convert as convert
 from synapse.base.urls import UrlRefused
 from synapse.event_emitter import Lagged, SSEEvent
-from synapse.push import PushSender
+from synapse.server.push import PushSender
+from synapse.server.standard import convert
 from synapse.tasks import task as tasks
 from synapse.tasks.engine import TaskEngine
 from synapse.tasks.task import Json, Task, TaskError

@@ -5,11 +5,11 @@ import math
 import os
 from collections.abc import Iterable
 
-from synapse.doors.asgi import App, Receive, Scope, Send, refuse
-from synapse.doors.bodies import Bodies
-from synapse.doors.names import Names, names_for
-from synapse.doors.peers import Peer
-from synapse.doors.rates import Rates
+from synapse.server.access.asgi import App, Receive, Scope, Send, refuse
+from synapse.server.access.bodies import Bodies
+from synapse.server.access.names import Names, names_for
+from synapse.server.access.peers import Peer
+from synapse.server.access.rates import Rates
 
 __all__ = ["App", "Bodies", "Doors", "Names", "Peer", "Receive", "Scope", "Send", "names_for", "refuse"]
 

@@ -8,9 +8,10 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Body, Header, Path, Query, Request
 from fastapi.responses import JSONResponse, Response
 
-from synapse.about import About
-from synapse.callbacks import KEY, Callbacks, answer
-from synapse.dialect_models import (
+from synapse.server.about import About
+from synapse.server.dialect.callbacks import KEY, Callbacks, answer
+from synapse.server.dialect.external_routes import ExternalAgents, external_routes
+from synapse.server.dialect.models import (
     Answer,
     Canceled,
     InputProvided,
@@ -24,10 +25,9 @@ from synapse.dialect_models import (
     TaskEnvelope,
     TaskList,
 )
-from synapse.dialect_stream import events_of
-from synapse.event_stream import EventStream, gone
-from synapse.external_routes import ExternalAgents, external_routes
-from synapse.refusals import TAKING, Route, Unavailable, in_json, reading, refusal, responses
+from synapse.server.dialect.stream import events_of
+from synapse.server.event_stream import EventStream, gone
+from synapse.server.refusals import TAKING, Route, Unavailable, in_json, reading, refusal, responses
 from synapse.tasks.engine import TaskEngine
 from synapse.tasks.task import FAILED, INPUT_REQUIRED, REJECTED, Json, Task, WrongState, text_message
 

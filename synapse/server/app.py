@@ -13,15 +13,15 @@ from starlette.routing import BaseRoute
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from synapse import __version__
-from synapse.a2a_door import StandardDoor
-from synapse.about import About
 from synapse.controller import TerminalController
-from synapse.dialect import dialect_routes
-from synapse.docs_page import docs_routes
-from synapse.external_routes import ExternalAgents
-from synapse.outbound import Outbound
+from synapse.server.about import About
+from synapse.server.dialect.external_routes import ExternalAgents
+from synapse.server.dialect.routes import dialect_routes
+from synapse.server.docs_page import docs_routes
+from synapse.server.outbound import Outbound
+from synapse.server.standard.lazy import StandardDoor
+from synapse.server.terminal_routes import terminal_routes
 from synapse.tasks.engine import TaskEngine
-from synapse.terminal_routes import terminal_routes
 
 
 class Status(BaseModel):
@@ -63,7 +63,7 @@ def public_app(
         )
 
     def standard() -> list[BaseRoute]:
-        from synapse.a2a_routes import standard_routes
+        from synapse.server.standard.routes import standard_routes
 
         return standard_routes(engine, about, outbound.push, token_set=token_set)
 
