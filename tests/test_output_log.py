@@ -4,7 +4,7 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from synapse.output_log import OutputLog
+from synapse.host.output_log import OutputLog
 from tests.conftest import Home, wait
 
 

@@ -10,8 +10,8 @@ from unittest.mock import patch
 
 from starlette.routing import BaseRoute
 
-from synapse import host
 from synapse.base.urls import Pinned, pin_url, resolve
+from synapse.host import host
 from synapse.server import outbound
 from synapse.server.about import About
 from synapse.server.push import PushSender

@@ -6,7 +6,7 @@ import logging
 import time
 from collections.abc import Callable
 
-from synapse.output_log import OutputLog
+from synapse.host.output_log import OutputLog
 from synapse.terminal.screen import Screen
 
 logger = logging.getLogger(__name__)

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 
 import uvloop
 
-from synapse.aftermath import clean_up
 from synapse.agent_context import SYSTEM, build_instructions
 from synapse.agents.base import Surroundings
 from synapse.agents.channels import open_channel
@@ -26,17 +25,18 @@ from synapse.config import Limits as LimitSettings
 from synapse.config import Settings, unpack_settings
 from synapse.controller import TerminalController
 from synapse.delivery.courier import Delivery
-from synapse.doorkeeper import Doorkeeper
-from synapse.log_keeper import LogKeeper
+from synapse.host.aftermath import clean_up
+from synapse.host.doorkeeper import Doorkeeper
+from synapse.host.log_keeper import LogKeeper
+from synapse.host.output_log import OutputLog
+from synapse.host.relay_wire import RelayWire
 from synapse.messages.display import Display
 from synapse.messages.inbox import Action, Inbox
-from synapse.output_log import OutputLog
 from synapse.profiles.loader import unpack_profile
 from synapse.registry import AgentRegistry, Entry
 from synapse.relay import wire
 from synapse.relay.console import restore_terminal
 from synapse.relay.link import GOODBYE
-from synapse.relay_wire import RelayWire
 from synapse.server.about import About
 from synapse.server.outbound import Outbound
 from synapse.tasks.engine import Limits, TaskEngine
