@@ -24,19 +24,19 @@ if _catches:
 
 
 def main() -> "NoReturn":
-    from synapse import cli
+    from synapse.cli import main as cli
 
     _run(cli.main)
 
 
 def main_send() -> "NoReturn":
-    from synapse import cli
+    from synapse.cli import main as cli
 
     _run(cli.main_send)
 
 
 def main_shell() -> "NoReturn":
-    from synapse import cli
+    from synapse.cli import main as cli
 
     _run(cli.main_shell)
 

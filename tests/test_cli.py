@@ -14,7 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from synapse.base import paths
-from synapse.cli import COMMANDS
+from synapse.cli.main import COMMANDS
 from tests.conftest import SYNAPSE, Home, wait
 
 

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from synapse.cli import COMMANDS
 from synapse.cli.completion import complete
+from synapse.cli.main import COMMANDS
 from synapse.peers.external.agents import ExternalAgent, ExternalAgentRegistry
 from tests.conftest import SYNAPSE, Home
 from tests.shells import SHELLS, interactive

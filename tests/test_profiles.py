@@ -12,8 +12,8 @@ import yaml
 
 from synapse.base import paths
 from synapse.base.schema import Section
-from synapse.cli import COMMANDS
 from synapse.cli import profiles as command
+from synapse.cli.main import COMMANDS
 from synapse.errors import ProfileError, UsageError
 from synapse.profiles import loader as profiles
 from synapse.profiles.loader import clear_bytes, instruction_arguments, list_profiles, load_profile, runs_bare

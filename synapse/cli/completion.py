@@ -9,7 +9,8 @@ from contextlib import redirect_stderr, redirect_stdout
 from importlib import import_module
 from typing import NamedTuple
 
-from synapse.cli import COMMANDS, run
+from synapse.cli import run
+from synapse.cli.main import COMMANDS
 from synapse.cli.shell_hook import SHELLS, script, this_shell
 from synapse.errors import SynapseError, UsageError
 

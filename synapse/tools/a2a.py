@@ -13,7 +13,7 @@ if not __package__:  # run by its path: this folder holds an `a2a`, which is not
 
 
 def main(argv: list[str] | None = None) -> int:
-    from synapse import cli
+    from synapse.cli import main as cli
 
     options = _parse(argv)
     if options.command == "list":

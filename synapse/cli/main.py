@@ -1,0 +1,132 @@
+"""The `synapse` command: one table, and each command's module imported only when it is the one."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from synapse.errors import SynapseError, UsageError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+# name: (module under synapse.cli, one line of help)
+COMMANDS = {
+    "start": ("start", "start an agent in the background"),
+    "send": ("send", "send a message to an agent, and wait for its reply"),
+    "shell": ("shell", "your own shell, in which @agent lines go to agents"),
+    "stop": ("stop", "stop agents and wait until they are gone"),
+    "list": ("listing", "list the running agents"),
+    "status": ("status", "what one agent is doing"),
+    "why": ("why", "why Synapse thinks an agent is ready, busy or waiting"),
+    "attach": ("attach", "take over the terminal of a background agent"),
+    "screen": ("screen", "print an agent's screen as text"),
+    "keys": ("keys", "press keys in an agent's terminal"),
+    "external": ("external", "agents elsewhere: add, list, remove, send"),
+    "logs": ("logs", "an agent's output and Synapse's own log of it"),
+    "tasks": ("tasks", "the tasks that were sent, and what became of them"),
+    "task": ("task", "one task, whole"),
+    "input": ("input", "answer what an agent asks in a task"),
+    "cancel": ("cancel", "take a task back"),
+    "interrupt": ("interrupt", "stop what an agent is doing"),
+    "profiles": ("profiles", "the agents that can be started, and how"),
+    "config": ("config", "the settings in force, and where each comes from"),
+    "record": ("record", "record a running agent as a golden case"),
+    "shell-hook": ("shell_hook", "`@agent …` at the prompt of your own shell"),
+    "completion": ("completion", "completion for bash, zsh and fish"),
+    "doctor": ("doctor", "check this machine: programs, profiles, files, terminal"),
+    "demo": ("demo", "three reference agents, shown at work"),
+}
+
+USAGE = """\
+usage: synapse <profile> [--port N] [--name NAME] [ARGS…]   run an agent in this terminal
+       synapse <command> [--help] …
+
+Runs CLI coding agents in a terminal of their own, unchanged, and makes each of them an A2A peer.
+
+commands:
+{commands}
+
+profiles: {profiles} (`synapse profiles` says more)
+
+{tail}"""
+
+TAIL = "Every command has --help. ~/.synapse/config.yaml and ~/.synapse/profiles/ hold your settings."
+
+
+def main(argv: list[str] | None = None) -> int:
+    argv = sys.argv[1:] if argv is None else argv
+    return guarded(lambda: _dispatch(argv))
+
+
+def main_send() -> int:
+    """`synapse-send` is `synapse send`."""
+    return guarded(lambda: _dispatch(["send", *sys.argv[1:]]))
+
+
+def main_shell() -> int:
+    """`synapse-shell` is `synapse shell`."""
+    return guarded(lambda: _dispatch(["shell", *sys.argv[1:]]))
+
+
+def guarded(call: Callable[[], int]) -> int:
+    """Errors as one sentence, a closed pipe in silence, Ctrl-C without a traceback."""
+    _open_closed()
+    try:
+        status = call()
+        if sys.stdout is not None:  # closed by whoever started us
+            sys.stdout.flush()
+        return status
+    except SynapseError as error:
+        print(f"synapse: {error}", file=sys.stderr)
+        return error.exit_status
+    except KeyboardInterrupt:
+        return 130
+    except BrokenPipeError:
+        # Python flushes stdout once more at exit and would complain there.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        return 1
+    except OSError as error:
+        if sys.stdout is not None:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        where = f" ({error.filename})" if error.filename else ""
+        print(f"synapse: {error.strerror or error}{where}.", file=sys.stderr)
+        return 1
+
+
+def _open_closed() -> None:
+    """What our starter has closed is nowhere, lest a socket takes its number."""
+    for name in ("stdin", "stdout", "stderr"):
+        if getattr(sys, name) is None:
+            null = os.open(os.devnull, os.O_RDWR)
+            setattr(sys, name, os.fdopen(null, "r" if name == "stdin" else "w"))
+
+
+def _dispatch(argv: list[str]) -> int:
+    if not argv or argv[0] in ("-h", "--help", "help"):
+        print(_usage())
+        return 0 if argv else 2
+    word, rest = argv[0], argv[1:]
+    if word in ("-V", "--version"):
+        from synapse import __version__
+
+        print(f"synapse {__version__}")
+        return 0
+    if word in COMMANDS:
+        from importlib import import_module
+
+        return int(import_module(f"synapse.cli.{COMMANDS[word][0]}").main(rest))
+    if word.startswith("-"):
+        raise UsageError(f"unknown option {word}: see `synapse --help`.")
+    from synapse.cli import run
+
+    return run.main(word, rest)
+
+
+def _usage() -> str:
+    from synapse.profiles.loader import profile_names
+
+    width = max(map(len, COMMANDS))
+    lines = [f"  {name:<{width}}  {help_line}" for name, (_, help_line) in COMMANDS.items()]
+    return USAGE.format(commands="\n".join(lines), profiles=", ".join(profile_names()), tail=TAIL)
