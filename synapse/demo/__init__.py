@@ -1,1 +1,0 @@
-"""A minute of Synapse with the reference agent: played, watched and checked."""

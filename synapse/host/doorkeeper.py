@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 WARM = 4.0  # seconds: an agent that has only just started has better things to do
 SERVER = (
     "synapse.a2a_client",
-    "synapse.server.app.dialect.external",
+    "synapse.server.dialect.external",
     "synapse.server.app",
 )  # most of what a host loads
 

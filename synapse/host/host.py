@@ -411,7 +411,3 @@ def main() -> None:
         os.set_inheritable(fd, False)
     uvloop.run(_main(fds, umask))
     os._exit(0)  # all is written and closed; taking the interpreter apart would take as long as its start
-
-
-if __name__ == "__main__":
-    main()

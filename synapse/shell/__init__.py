@@ -1,1 +1,0 @@
-"""`synapse-shell`: the user's own shell, in which `@agent` lines go to agents."""

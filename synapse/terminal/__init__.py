@@ -1,1 +1,0 @@
-"""The agent's screen as a terminal would show it."""

@@ -1,1 +1,0 @@
-"""Programs beside the command."""

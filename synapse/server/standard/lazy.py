@@ -10,7 +10,7 @@ from starlette.types import Receive, Scope, Send
 from synapse.base.loading import load
 from synapse.server.about import CARD, REST
 
-ROUTES = "synapse.server.app.standard.routes"
+ROUTES = "synapse.server.standard.routes"
 
 
 class StandardDoor(BaseRoute):
