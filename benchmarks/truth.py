@@ -14,7 +14,7 @@ import sys
 from difflib import SequenceMatcher
 from pathlib import Path
 
-from tests.replaying import Replayed, cases, replay
+from tests.support.replaying import Replayed, cases, replay
 
 STEP = 0.05
 GRACE = 0.5  # seconds around a change in which either answer is right: the title itself lags

@@ -24,7 +24,7 @@ from synapse.peers import local as local_agents
 from synapse.registry import AgentRegistry, Entry
 from synapse.server.app import Door
 from tests.conftest import Home, wait
-from tests.dialect_server import Server
+from tests.support.dialect_server import Server
 
 Events = list[tuple[str, Any]]
 

@@ -12,7 +12,7 @@ import pytest
 
 from synapse.tasks.engine import Limits
 from synapse.tasks.task import Json
-from tests.a2a_server import Served, served
+from tests.support.a2a_server import Served, served
 
 V1 = {"A2A-Version": "1.0"}
 

@@ -6,7 +6,7 @@ import json
 
 from synapse.agent_context import build_instructions
 from tests.conftest import Home, wait
-from tests.running import Agent
+from tests.support.running import Agent
 
 SAY_ARGUMENTS = "extends: dummy\ninstructions: {method: argument, argument: --instructions}\n"
 

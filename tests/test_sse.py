@@ -13,8 +13,8 @@ import pytest
 from synapse.server.dialect import stream as dialect_stream
 from synapse.server.event_stream import EventStream
 from synapse.tasks.task import text_message
-from tests.dialect_courier import KILOBYTE
-from tests.dialect_server import Event, Server, events, served, serving
+from tests.support.dialect_courier import KILOBYTE
+from tests.support.dialect_server import Event, Server, events, served, serving
 
 
 async def stream(server: Server, text: str) -> list[Event]:

@@ -8,9 +8,9 @@ import json
 import pytest
 
 from synapse.tasks.task import Json
-from tests.a2a_server import served
 from tests.real.clients import Clients, install_clients
 from tests.real.install import NotInstalled
+from tests.support.a2a_server import served
 
 BINDINGS = ("JSONRPC", "HTTP+JSON")
 

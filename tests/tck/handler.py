@@ -11,7 +11,7 @@ from synapse.server.standard.handler import A2AHandler, Event
 from synapse.tasks.engine import Limits, TaskEngine
 from synapse.tasks.store import TaskStore
 from synapse.tasks.task import COMPLETED, Json, Task
-from tests.scripted_courier import made_artifact
+from tests.support.scripted_courier import made_artifact
 from tests.tck.directives import MESSAGE, STAND_INS, directive
 
 LIMITS = Limits(queue=1000)

@@ -1,0 +1,373 @@
+"""The whole way of the overlay, without processes: inbox, display, the relay's veil, a terminal."""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+import json
+import random
+from collections import deque
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from synapse.messages.display import Display
+from synapse.messages.inbox import Action, Answer, HandOver, Inbox
+from synapse.relay import wire
+from synapse.relay.veil import Veil
+from synapse.terminal.ghostty import GhosttyScreen
+from tests.support.replaying import cases
+from tests.terminal.test_overlay import assert_same, load, pieces, state
+
+CHORD = (b"\x1d", b"o")
+REPLY = (
+    "# Result\n\nThe *retry* loop is **fine**.\n\n"
+    "```python\nx = 1\n```\n\n| a | b |\n|---|---|\n| 漢字 | 2 |\n"
+)
+
+
+class Handle:
+    def __init__(self) -> None:
+        self.cancelled = False
+
+    def cancel(self) -> None:
+        self.cancelled = True
+
+
+class World:
+    """A terminal behind a relay, and a host; frames take their time both ways."""
+
+    def __init__(self, size: tuple[int, int] = (80, 24), young: bool = False) -> None:
+        self.now = 0.0
+        self.terminal, self.model = GhosttyScreen(*size), GhosttyScreen(*size)
+        self.to_host: deque[bytes] = deque()
+        self.to_relay: deque[bytes] = deque()
+        self.timers: list[tuple[float, int, Handle, Callable[[], None]]] = []
+        self.written_relay = self.written_host = 0
+        self.agent = b""  # what the agent was typed
+        self.actions: list[Action] = []
+        self.veil = Veil(CHORD, self.to_host.append)
+        self.inbox = Inbox(lambda: self.now)
+        self.size = size
+        self.drawings = 0
+        self._numbers = itertools.count()
+        self.answers = True  # where its cursor is
+        self.display = Display(
+            *(self.inbox, self.model, lambda: self.written_host, self.to_relay.append, self._later),
+            *(self.actions.append, lambda: self.now, young),
+        )
+
+    def _later(self, seconds: float, call: Callable[[], None]) -> Handle:
+        handle = Handle()
+        heapq.heappush(self.timers, (self.now + seconds, next(self._numbers), handle, call))
+        return handle
+
+    def output(self, data: bytes) -> None:
+        self.terminal.feed(self.veil.lift() + data)
+        self.written_relay += len(data)
+        self.to_host.append(wire.pack(wire.OUTPUT, data))
+
+    def resize(self, cols: int, rows: int) -> None:
+        self.terminal.resize(cols, rows)
+        self.size = (cols, rows)
+        self.veil.forget()
+        self.to_host.append(wire.pack_size(cols, rows))
+
+    def type(self, keys: bytes) -> None:
+        self.agent += self.veil.take(keys)
+
+    def host_turn(self) -> None:
+        for kind, payload in wire.Unpacker().feed(self.to_host.popleft()):
+            if kind == wire.OUTPUT:
+                self.written_host += len(payload)
+                self.model.feed(payload)
+                self.display.output(payload)
+            elif kind == wire.RESIZE:
+                self.model.resize(*wire.unpack_size(payload))
+                self.display.resized()
+            else:
+                self.display.frame(kind, payload)
+
+    def relay_turn(self) -> None:
+        for kind, payload in wire.Unpacker().feed(self.to_relay.popleft()):
+            if kind == wire.OVERLAY:
+                data = self.veil.show(payload, self.written_relay, self.size, None)
+                self.drawings += bool(data)
+                self.terminal.feed(data)
+            elif kind == wire.WHERE:
+                x, y = self.terminal.cursor
+                if self.answers:
+                    self.to_host.append(wire.pack_json(wire.PLACE, [y, x, self.written_relay]))
+            else:
+                self.agent += self.veil.set_state(payload)
+
+    def pass_time(self, seconds: float) -> None:
+        end = self.now + seconds
+        while True:
+            self.settle()
+            if not self.timers or self.timers[0][0] > end:
+                break
+            due, _, handle, call = heapq.heappop(self.timers)
+            self.now = max(self.now, due)
+            if not handle.cancelled:
+                call()
+        self.now = end
+
+    def settle(self) -> None:
+        while self.to_host or self.to_relay:
+            if self.to_host:
+                self.host_turn()
+            if self.to_relay:
+                self.relay_turn()
+
+    def lift(self) -> None:
+        self.terminal.feed(self.veil.lift())
+
+    def shown(self) -> str:
+        return self.terminal.text()
+
+
+def sent(world: World, name: str = "1", target: str = "codex") -> None:
+    world.inbox.sending(name, target, "review this")
+    world.display.changed()
+    world.pass_time(0.3)
+
+
+def test_a_message_on_its_way_is_told_until_the_reply_is_read() -> None:
+    world = World()
+    world.output(b"$ agent\r\n" * 10)
+    sent(world)
+    assert "→ codex: sending" in world.shown()
+    world.inbox.progress("1", "working")
+    world.display.changed()
+    world.pass_time(12.2)
+    assert "→ codex: working 12 s" in world.shown()
+    world.inbox.asks("1", "Which file?")
+    world.display.changed()
+    world.pass_time(0.3)
+    assert "? codex: asks" in world.shown() and "Which file?" in world.shown()
+    world.type(b"\x1do")
+    world.pass_time(0.3)
+    assert "codex · asks" in world.shown()
+    world.type(b"amain.py\r")
+    world.pass_time(0.3)
+    assert world.actions == [Answer("1", "main.py")]
+    world.inbox.reply("1", REPLY)
+    world.display.changed()
+    world.pass_time(0.3)
+    assert "The retry loop is fine." in world.shown() and "漢字 │ 2" in world.shown()
+    world.type(b"q")
+    world.pass_time(0.3)
+    assert_same(world.terminal, world.model, scrollback=True)
+    assert world.agent == b""
+    world.type(b"ok")
+    assert world.agent == b"ok"
+
+
+def test_a_reply_is_handed_over_and_copied(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = World()
+    sent(world)
+    world.inbox.reply("1", REPLY)
+    world.display.changed()
+    clipboard: list[bytes] = []
+    feed = world.terminal.feed
+
+    def watched(data: bytes) -> None:
+        clipboard.append(data)
+        feed(data)
+
+    monkeypatch.setattr(world.terminal, "feed", watched)
+    world.type(b"\x1doc")
+    world.pass_time(0.5)
+    assert b"\x1b]52;c;" in b"".join(clipboard)
+    assert b"".join(clipboard).count(b"\x1b]52;c;") == 1
+    world.type(b"i")
+    world.pass_time(0.5)
+    assert world.actions == [HandOver("1", REPLY)]
+    assert not world.veil.focused
+    assert_same(world.terminal, world.model)
+
+
+def test_a_toast_ends_by_itself() -> None:
+    world = World()
+    sent(world)
+    world.inbox.failed("1", "nobody is there")
+    world.display.changed()
+    world.pass_time(1.0)
+    assert "codex: failed" in world.shown()
+    world.pass_time(30.0)
+    assert_same(world.terminal, world.model)
+
+
+def test_nothing_is_drawn_more_often_than_twenty_times_a_second() -> None:
+    world = World()
+    sent(world)
+    before = world.drawings
+    for _ in range(1000):
+        world.output(b"x")
+        world.pass_time(0.001)
+    assert 2 <= world.drawings - before <= 21
+
+
+def with_a_panel() -> World:
+    """Over a screen that is full."""
+    world = World()
+    world.output(b"".join(b"line %d of the agent's text, rather long\r\n" % n for n in range(60)))
+    sent(world)
+    world.type(b"\x1do")
+    world.pass_time(0.3)
+    return world
+
+
+def test_what_was_drawn_is_mended_after_a_resize() -> None:
+    world = with_a_panel()
+    for size in ((60, 20), (100, 30), (19, 5), (80, 24)):
+        world.resize(*size)
+        world.pass_time(1.0)
+        world.lift()
+        shown, meant = state(world.terminal), state(world.model)
+        assert [row.cells for row in shown["rows"]] == [row.cells for row in meant["rows"]]
+        assert shown["cursor"] == meant["cursor"]
+        world.output(b"more")
+        world.pass_time(1.0)
+
+
+def test_a_size_that_was_another_for_a_moment() -> None:
+    """The terminal has reflowed a panel and gone back before anybody looked."""
+    world = with_a_panel()
+    for size in ((60, 12), (80, 24)):
+        world.terminal.resize(*size)
+    world.resize(80, 24)
+    world.pass_time(1.0)
+    assert "╭─" in world.shown()
+    world.type(b"q")
+    world.pass_time(40.0)
+    shown, meant = state(world.terminal), state(world.model)
+    assert [row.cells for row in shown["rows"]] == [row.cells for row in meant["rows"]]
+
+
+def test_what_was_taken_away_from_a_terminal_of_another_size_is_mended() -> None:
+    world = World()
+    world.output(b"\r\n".join(b"%d " % n + b"words " * 12 for n in range(60)))
+    sent(world)
+    world.terminal.resize(60, 20)
+    world.output(b"more\r\n")  # and with it what takes the toast away, made for 80 columns
+    world.resize(60, 20)
+    world.pass_time(30.0)
+    shown, meant = state(world.terminal), state(world.model)
+    assert [row.cells for row in shown["rows"]] == [row.cells for row in meant["rows"]]
+
+
+def test_a_young_model_draws_nothing_over_what_it_has_not_seen() -> None:
+    world = World(young=True)
+    world.output(b"half a screen\r\n")
+    sent(world)
+    assert world.drawings == 0
+    world.output(b"\x1b[?1049hfull screen")
+    world.pass_time(0.3)
+    assert world.drawings == 1
+    world.output(b"\x1b[?1049l")
+    world.pass_time(0.3)
+    assert world.drawings == 1
+    world.output(b"\r\n" * 60)
+    world.pass_time(0.3)
+    assert world.drawings == 2
+
+
+def test_a_panel_that_cannot_be_seen_takes_no_keys() -> None:
+    for world in (World(young=True), World((15, 3))):
+        world.output(b"half a screen\r\n")
+        sent(world)
+        world.type(b"\x1do")
+        world.pass_time(0.1)
+        world.type(b"hello")
+        assert world.agent == b"hello" and world.drawings == 0
+
+
+@pytest.mark.parametrize("case", cases()[::4], ids=lambda p: f"{p.parent.name}-{p.name}")
+@pytest.mark.parametrize("seed", [1, 2])
+def test_a_recorded_session_with_messages_coming_in_all_the_time(case: Path, seed: int) -> None:
+    size, events = load(case)
+    rng = random.Random(seed)
+    world = World(size)
+    names = [str(n) for n in range(4)]
+    todo = pieces(rng, [event for event in events if event[0] == "o"])
+    often = max(0.05, 30 / len(todo))
+    world.inbox.sending("0", "codex", "do it")
+    for _, data in todo:
+        world.output(data)
+        for _ in range(rng.randint(0, 3)):
+            if world.to_host and rng.random() < 0.7:
+                world.host_turn()
+            if world.to_relay and rng.random() < 0.7:
+                world.relay_turn()
+        if rng.random() < often:
+            world.pass_time(rng.choice((0.001, 0.01, 0.3, 2.0)))
+        if rng.random() < often:
+            name = rng.choice(names)
+            step = rng.randrange(4)
+            if step == 0:
+                world.inbox.sending(name, "codex", "do it")
+            elif step == 1:
+                world.inbox.progress(name, "working")
+            elif step == 2:
+                world.inbox.asks(name, "Which of them?")
+            else:
+                world.inbox.reply(name, REPLY * 3)
+            world.display.changed()
+        if rng.random() < often:
+            world.type(rng.choice((b"\x1do", b"j", b"\x1b[6~", b"q", b"n")))
+    world.settle()
+    world.lift()
+    assert world.drawings > 3
+    assert_same(world.terminal, world.model, scrollback=True)
+
+
+def test_the_veil_refuses_what_is_stale_and_tells_so() -> None:
+    told: list[bytes] = []
+    veil = Veil(CHORD, told.append)
+    header = {"id": 7, "at": 10, "cols": 80, "rows": 24, "over": 0, "sync": 1}
+    payload = wire.pack_overlay(header, b"draw", b"erase")[5:]
+    assert veil.show(payload, 11, (80, 24), None) == b""
+    assert veil.show(payload, 10, (81, 24), None) == b""
+    assert veil.show(payload, 10, (80, 24), "busy") == b""
+    assert veil.show(payload, 10, (80, 24), None) == b"\x1b[?2026hdraw\x1b[?2026l"
+    outcomes = [json.loads(p)["outcome"] for frame in told for _, p in wire.Unpacker().feed(frame)]
+    assert outcomes == ["stale", "stale", "busy", "shown"]
+    again = wire.pack_overlay({**header, "id": 8}, b"draw2", b"erase2")[5:]
+    assert veil.show(again, 10, (80, 24), None) == b"\x1b[?2026herasedraw2\x1b[?2026l"
+    over = wire.pack_overlay({**header, "id": 9, "over": 8, "sync": 0}, b"draw3", b"erase3")[5:]
+    assert veil.show(over, 10, (80, 24), None) == b"draw3"
+    assert veil.lift() == b"erase3"
+    assert veil.lift() == b""
+
+
+def test_no_key_is_the_overlays_before_the_chord_and_after_the_host() -> None:
+    told: list[bytes] = []
+    veil = Veil(CHORD, told.append)
+    every = bytes(range(256)) + b"\x1do\x1b[200~x\x1b[201~"
+    assert veil.take(every) == every
+    veil.set_state(b'{"chord": true, "focus": false}')
+    assert veil.take(b"ab\x1d") == b"ab"
+    assert veil.take(b"x") == b"\x1dx"
+    assert veil.take(b"a\x1dojk\x1b[I\x1b[12;4Rq\x1b[<65;3;4M") == b"a\x1b[I\x1b[12;4R"
+    assert veil.focused
+    assert veil.take(b"\x1b]11;rgb:00/0") == b""
+    assert veil.take(b"0/00\x07j") == b"\x1b]11;rgb:00/00/00\x07"
+    frames = [f for data in told for f in wire.Unpacker().feed(data)]
+    assert frames == [
+        (wire.OVERLAY_FOCUS, b"true"),
+        (wire.OVERLAY_KEYS, b"jkq\x1b[<65;3;4M"),
+        (wire.OVERLAY_KEYS, b"j"),
+    ]
+    veil.host_gone()
+    assert veil.take(b"\x1doj") == b"\x1doj"
+
+
+def test_the_chord_again_takes_the_focus_back_whatever_the_host_does() -> None:
+    veil = Veil(CHORD, lambda _: None)
+    veil.set_state(b'{"chord": true, "focus": false}')
+    assert veil.take(b"\x1do") == b""
+    assert veil.take(b"zz\x1dohello") == b"hello"
+    assert not veil.focused

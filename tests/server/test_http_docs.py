@@ -1,0 +1,45 @@
+"""The examples of docs/http.md work as they stand."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.server.dialect.test_routes import Elsewhere
+from tests.support.dialect_server import Server, served
+
+PAGE = Path(__file__).parents[2] / "docs" / "http.md"
+
+
+@pytest.mark.skipif(shutil.which("curl") is None, reason="there is no curl here")
+def test_every_curl_of_the_page_works() -> None:
+    blocks = re.findall(r"```sh\n(.*?)```", PAGE.read_text(), re.S)
+    commands = [line for block in blocks for line in re.split(r"\n(?=curl)", block.strip())]
+    assert len(commands) > 14 and all(command.startswith("curl") for command in commands)
+
+    async def test(server: Server) -> None:
+        @server.app.get("/status")
+        async def status() -> dict[str, str]:
+            return {"status": "READY"}
+
+        for command in commands:
+            task_id = await server.send("ask go on?" if "/input" in command else "hello")
+            if "/input" in command:
+                await server.until(task_id, "input_required")
+            if "/cancel" in command:
+                task_id = await server.send("hang")
+            command = command.replace("localhost:8100", f"127.0.0.1:{server.client.base_url.port}")
+            shell = await asyncio.create_subprocess_shell(
+                command.replace("curl ", "curl --fail-with-body --noproxy '*' ", 1),
+                stdout=asyncio.subprocess.PIPE,
+                env={**os.environ, "ID": task_id},
+            )
+            output, _ = await shell.communicate()
+            assert shell.returncode == 0 and output, f"{command}\n{output.decode()}"
+
+    served(test, external=Elsewhere())

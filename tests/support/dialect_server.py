@@ -1,0 +1,133 @@
+"""The dialect over a real engine on a real socket, with a scripted courier in place of a terminal."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import socket
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import httpx
+from fastapi import FastAPI
+
+from synapse.server.about import About
+from synapse.server.app import Door
+from synapse.server.dialect.callbacks import Callbacks
+from synapse.server.dialect.external_routes import ExternalAgents
+from synapse.server.dialect.routes import dialect_routes
+from synapse.server.docs_page import docs_routes
+from synapse.tasks.engine import Limits, TaskEngine
+from synapse.tasks.store import TaskStore
+from tests.support.dialect_courier import ScriptedCourier
+
+SELF = About(
+    agent_id="a" * 64,
+    name="claude",
+    agent_type="claude",
+    working_dir="/srv/project",
+    url="http://localhost:8100",
+    title="Claude Code",
+    version="0.1.0",
+)
+
+
+class Server:
+    def __init__(self, path: Path | None, external: ExternalAgents | None, limits: dict[str, int]) -> None:
+        self.engine = TaskEngine(TaskStore(str(path) if path else ":memory:", "run-1"), Limits(**limits))
+        self.courier = ScriptedCourier(self.engine)
+        self.posted: list[tuple[str, dict[str, Any]]] = []
+        callbacks = Callbacks(self.engine, self._check, lambda url, body: self.posted.append((url, body)))
+        self.app = FastAPI(title="Synapse: claude", docs_url=None, redoc_url=None)
+        self.app.include_router(dialect_routes(self.engine, SELF, callbacks, external))
+        self.app.include_router(docs_routes())
+        self.client = httpx.AsyncClient()
+
+    @staticmethod
+    async def _check(url: str) -> None:
+        if "evil" in url:
+            raise ValueError(f"{url} is not called.")
+
+    async def get(self, path: str, **more: Any) -> httpx.Response:
+        return await self.client.get(path, **more)
+
+    async def post(self, path: str, body: object = None, **more: Any) -> httpx.Response:
+        return await self.client.post(path, json=body, **more)
+
+    async def send(self, text: str, **more: Any) -> str:
+        """The id of a task that was accepted."""
+        response = await self.post("/tasks/send", {"message": text, **more})
+        assert response.status_code == 200, response.text
+        return str(response.json()["task"]["id"])
+
+    async def until(self, task_id: str, *states: str) -> dict[str, Any]:
+        async with asyncio.timeout(10):
+            while (task := (await self.get(f"/tasks/{task_id}")).json())["state"] not in states:
+                await asyncio.sleep(0.005)
+        return dict(task)
+
+    def listeners(self, task_id: str) -> int:
+        emitter = self.engine.emitters.get(task_id)
+        return emitter.listeners if emitter else 0
+
+
+@asynccontextmanager
+async def serving(
+    path: Path | None = None,
+    external: ExternalAgents | None = None,
+    patience: float | None = 60,
+    **limits: int,
+) -> AsyncIterator[Server]:
+    server = Server(path, external, limits)
+    listener = socket.create_server(("127.0.0.1", 0))
+    door = Door(server.app, listener)
+    serve = asyncio.ensure_future(door.open())
+    await door.is_open(serve)
+    port = listener.getsockname()[1]
+    server.client = httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}", timeout=20, trust_env=False)
+    try:
+        async with asyncio.timeout(patience):
+            yield server
+    finally:
+        await server.client.aclose()
+        door.close()
+        await serve
+        await server.courier.close()
+        server.engine.store.close()
+
+
+def served(test: Callable[[Server], Awaitable[None]], **more: Any) -> None:
+    """Run a test against a server of its own."""
+
+    async def main() -> None:
+        async with serving(**more) as server:
+            await test(server)
+
+    asyncio.run(main())
+
+
+@dataclass
+class Event:
+    type: str
+    id: str
+    data: dict[str, Any]
+
+
+async def events(response: httpx.Response) -> AsyncIterator[Event]:
+    """What a reader of server-sent events makes of a response."""
+    kind = number = ""
+    data: list[str] = []
+    async for line in response.aiter_lines():
+        name, _, value = line.partition(": ")
+        if not line and data:
+            yield Event(kind, number, json.loads("\n".join(data)))
+            kind, number, data = "", "", []
+        elif name == "event":
+            kind = value
+        elif name == "id":
+            number = value
+        elif name == "data":
+            data.append(value)

@@ -1,0 +1,107 @@
+"""An agent elsewhere that does as a test says: answers, lies, redirects, is slow, never ends."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from synapse.server.access.asgi import Receive, Scope, Send
+from tests.support.serving import serving
+
+Handler = Callable[["Answering"], Awaitable[None]]
+CARD = "/.well-known/agent-card.json"
+OLD_CARD = "/.well-known/agent.json"
+
+
+class Answering:
+    """One request, and the ways to answer it."""
+
+    def __init__(self, scope: Scope, body: bytes, send: Send) -> None:
+        self.path: str = scope["path"]
+        self.headers = {name.decode(): value.decode() for name, value in scope["headers"]}
+        self.body: Any = json.loads(body) if body else None
+        self._send = send
+
+    async def json(self, document: object, status: int = 200, **headers: str) -> None:
+        await self.begin(status, "application/json", **headers)
+        await self._send({"type": "http.response.body", "body": json.dumps(document).encode()})
+
+    async def result(self, document: object) -> None:
+        await self.json({"jsonrpc": "2.0", "id": 1, "result": document})
+
+    async def begin(self, status: int = 200, kind: str = "text/event-stream", **headers: str) -> None:
+        said = [(b"content-type", kind.encode()), *((n.encode(), v.encode()) for n, v in headers.items())]
+        await self._send({"type": "http.response.start", "status": status, "headers": said})
+
+    async def piece(self, data: bytes) -> None:
+        await self._send({"type": "http.response.body", "body": data, "more_body": True})
+        await asyncio.sleep(0)
+
+    async def event(self, result: object) -> None:
+        rpc = {"jsonrpc": "2.0", "id": 1, "result": result}
+        await self.piece(b"data: " + json.dumps(rpc).encode() + b"\n\n")
+
+    async def end(self) -> None:
+        await self._send({"type": "http.response.body", "body": b""})
+
+
+class FakeAgent:
+    """`on[path]` answers; with no such path it is 404. `seen` is what was asked."""
+
+    def __init__(self) -> None:
+        self.on: dict[str, Handler] = {}
+        self.seen: list[Answering] = []
+        self.url = ""
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        body, more = b"", True
+        while more:
+            message = await receive()
+            body += message.get("body", b"")
+            more = message.get("more_body", False)
+        request = Answering(scope, body, send)
+        self.seen.append(request)
+        handler = self.on.get(request.path)
+        if handler is None:
+            await request.json({"error": "nothing here"}, 404)
+            return
+        answering, leaving = asyncio.ensure_future(handler(request)), asyncio.ensure_future(receive())
+        await asyncio.wait((answering, leaving), return_when=asyncio.FIRST_COMPLETED)
+        leaving.cancel()
+        if answering.done():
+            answering.result()
+        answering.cancel()  # the client has left
+
+    def card(self, document: object = None, path: str = CARD, **more: Any) -> None:
+        """Offer the standard, 1.0 over JSON-RPC, unless told otherwise."""
+        offered = {"url": f"{self.url}/rpc", "protocolBinding": "JSONRPC", "protocolVersion": "1.0"}
+        usual = {"name": "Weather", "capabilities": {"streaming": True}, "supportedInterfaces": [offered]}
+        found = {**usual, **more} if document is None else document
+
+        async def answer(request: Answering) -> None:
+            await request.json(found)
+
+        self.on[path] = answer
+
+    def calls(self, path: str) -> list[Answering]:
+        return [request for request in self.seen if request.path == path]
+
+
+@contextmanager
+def elsewhere() -> Iterator[FakeAgent]:
+    fake = FakeAgent()
+    with serving(fake) as port:
+        fake.url = f"http://127.0.0.1:{port}"
+        yield fake
+
+
+async def never(request: Answering) -> None:
+    await asyncio.sleep(3600)
+
+
+def says(text: str, state: str = "TASK_STATE_COMPLETED") -> dict[str, Any]:
+    artifact = {"artifactId": "reply", "parts": [{"text": text}]}
+    return {"task": {"id": "t1", "contextId": "c", "status": {"state": state}, "artifacts": [artifact]}}
