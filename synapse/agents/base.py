@@ -10,6 +10,10 @@ from typing import Any
 from synapse.agents.facts import Fact
 from synapse.base import processes
 
+# Where evidence comes from; `watch/status.py` says how much each source is trusted.
+PROCESS, HOOK, TRANSCRIPT = "process", "hook", "transcript"
+OSC, TITLE, SCREEN, SILENCE = "osc", "title", "screen", "silence"
+
 
 @dataclass(frozen=True)
 class Surroundings:

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from synapse.agents.base import Channel, Surroundings, text_of
+from synapse.agents.base import HOOK, TRANSCRIPT, Channel, Surroundings, text_of
 from synapse.agents.facts import Fact, PromptAccepted, Said, StateSeen, TokensUsed, ToolUsed, TurnEnded
 from synapse.agents.tail import JsonlTail
 from synapse.registry import INPUT_REQUIRED, PROCESSING, READY
-from synapse.watch.status import HOOK, TRANSCRIPT
 
 _INTERRUPTED = "[Request interrupted by user"
 

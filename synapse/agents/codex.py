@@ -7,11 +7,10 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
-from synapse.agents.base import Channel, Surroundings, changed_at, text_of
+from synapse.agents.base import HOOK, TRANSCRIPT, Channel, Surroundings, changed_at, text_of
 from synapse.agents.facts import Fact, PromptAccepted, Said, StateSeen, TokensUsed, ToolUsed, TurnEnded
 from synapse.agents.tail import JsonlTail
 from synapse.registry import PROCESSING, READY
-from synapse.watch.status import HOOK, TRANSCRIPT
 
 FIRST_LINE = 4 * 1024 * 1024  # it holds the whole system prompt
 

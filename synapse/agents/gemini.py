@@ -9,10 +9,9 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-from synapse.agents.base import Channel, Surroundings, changed_at
+from synapse.agents.base import TRANSCRIPT, Channel, Surroundings, changed_at
 from synapse.agents.facts import Fact, Failed, PromptAccepted, Said, TokensUsed, ToolUsed, TurnEnded
 from synapse.agents.tail import JsonlTail
-from synapse.watch.status import TRANSCRIPT
 
 EARLY, LATE = 0.5, 3.0  # seconds around Enter in which its prompt is written
 CANCELLED = re.compile(r"Request cancelled")

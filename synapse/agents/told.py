@@ -11,10 +11,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from synapse.agents.base import Channel, Surroundings, text_of
+from synapse.agents.base import HOOK, Channel, Surroundings, text_of
 from synapse.agents.facts import Fact, PromptAccepted, Said, StateSeen, TurnEnded
 from synapse.registry import PROCESSING, READY, STATUSES
-from synapse.watch.status import HOOK
 
 OUTCOMES = ("completed", "interrupted", "failed")
 

@@ -7,7 +7,6 @@ from synapse.base.schema import (
     Boolean,
     Choice,
     Integer,
-    Keys,
     ListOf,
     MappingOf,
     Number,
@@ -17,6 +16,7 @@ from synapse.base.schema import (
     Text,
     Words,
 )
+from synapse.profiles.key_fields import Keys
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from synapse.agents.base import Channel
+from synapse.agents.base import OSC, PROCESS, SCREEN, SILENCE, TITLE, Channel
 from synapse.agents.facts import Fact, Failed, PromptAccepted, StateSeen, TurnEnded
 from synapse.profiles.loader import MODE_NAMES, Profile, Signal
 from synapse.registry import INPUT_REQUIRED, PROCESSING, READY
@@ -19,7 +19,7 @@ from synapse.watch.errors import UNTOLD, DetectedError, ErrorDetector
 from synapse.watch.idle import IdleDetector
 from synapse.watch.questions import InputPrompt, InputRequiredDetector
 from synapse.watch.screen_reply import extract_reply
-from synapse.watch.status import OSC, PROCESS, SCREEN, SILENCE, TITLE, StatusModel, Verdict
+from synapse.watch.status import StatusModel, Verdict
 from synapse.watch.turns import Turn, TurnTracker
 
 SETTLE = 0.15  # seconds without output before the screen is read

@@ -12,10 +12,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from synapse.agents.base import HOOK, OSC, PROCESS, SCREEN, SILENCE, TITLE, TRANSCRIPT
 from synapse.registry import PROCESSING
 
-PROCESS, HOOK, TRANSCRIPT = "process", "hook", "transcript"
-OSC, TITLE, SCREEN, SILENCE = "osc", "title", "screen", "silence"
 TRUST = {PROCESS: 6, HOOK: 5, TRANSCRIPT: 5, OSC: 4, TITLE: 3, SCREEN: 2, SILENCE: 1}
 CONFIDENCE = {6: 1.0, 5: 0.99, 4: 0.97, 3: 0.95, 2: 0.8, 1: 0.5, 0: 0.3}
 

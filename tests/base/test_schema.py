@@ -15,7 +15,6 @@ from synapse.base.schema import (
     Boolean,
     Choice,
     Integer,
-    Keys,
     Kind,
     ListOf,
     MappingOf,
@@ -28,6 +27,7 @@ from synapse.base.schema import (
     validate,
 )
 from synapse.errors import ConfigError, ProfileError
+from synapse.profiles.key_fields import Keys
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(),

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from synapse.agents.base import Channel, Surroundings
+from synapse.agents.base import HOOK, Channel, Surroundings
 from synapse.agents.facts import PromptAccepted, TurnEnded
 from synapse.controller import TerminalController
 from synapse.delivery.courier import Delivery
@@ -22,7 +22,6 @@ from synapse.profiles.loader import load_profile
 from synapse.tasks.engine import TaskEngine
 from synapse.tasks.store import TaskStore
 from synapse.tasks.task import text_message
-from synapse.watch.status import HOOK
 from tests.conftest import Home, wait
 from tests.relay.test_loop import hosts
 from tests.support.fake_agent import Answering, elsewhere

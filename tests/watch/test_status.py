@@ -1,18 +1,8 @@
 """Evidence in, status out, with a clock of our own."""
 
+from synapse.agents.base import HOOK, OSC, PROCESS, SCREEN, SILENCE, TITLE, TRANSCRIPT
 from synapse.registry import INPUT_REQUIRED, PROCESSING, READY
-from synapse.watch.status import (
-    HEAL_ALONE,
-    HEAL_TOGETHER,
-    HOOK,
-    OSC,
-    PROCESS,
-    SCREEN,
-    SILENCE,
-    TITLE,
-    TRANSCRIPT,
-    StatusModel,
-)
+from synapse.watch.status import HEAL_ALONE, HEAL_TOGETHER, StatusModel
 
 NOT_BUSY = (READY, INPUT_REQUIRED)
 NO_QUESTION = (READY, PROCESSING)
