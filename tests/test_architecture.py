@@ -1,4 +1,4 @@
-"""The house: who may import whom. docs/architecture.md draws it."""
+"""Which package may import which. docs/architecture.md has the same table in words."""
 
 from __future__ import annotations
 
@@ -11,9 +11,83 @@ import pytest
 
 ROOT = Path(__file__).parent.parent / "synapse"
 
+# A package, or a module at the root, and what it may import of Synapse. The graph has no cycle.
+ALLOWED: dict[str, set[str]] = {
+    # plain helpers, and what everybody imports
+    "errors": set(),
+    "base": {"errors"},
+    "terminal": set(),
+    "keys": {"base", "terminal"},
+    "profiles": {"base", "errors", "keys"},
+    "config": {"base", "errors", "keys"},
+    "registry": {"base", "errors"},
+    "event_emitter": set(),
+    "fences": set(),
+    "output_parser": {"fences"},
+    # the relay process, and what starts it
+    "input_router": {"errors", "keys"},
+    "relay": {"base", "input_router", "keys", "terminal"},
+    "agent_context": set(),
+    "launch": {
+        "agent_context", "agents", "base", "config", "errors", "peers", "profiles", "registry", "relay",
+    },
+    # the host process
+    "agents": {"base", "registry"},
+    "watch": {"agents", "profiles", "registry", "terminal"},
+    "input_detector": {"watch"},
+    "controller": {"agents", "keys", "profiles", "relay", "terminal", "watch"},
+    "tasks": {"base", "errors", "event_emitter", "registry"},
+    "delivery": {
+        "controller", "keys", "output_parser", "profiles", "registry", "relay", "tasks", "watch",
+    },
+    "peers": {"base", "errors", "registry"},
+    "a2a_client": {"errors", "peers", "registry", "tasks"},
+    "messages": {
+        "a2a_client", "base", "config", "controller", "errors", "launch", "peers", "registry", "relay",
+        "tasks", "terminal",
+    },
+    "server": {
+        "a2a_client", "base", "controller", "errors", "event_emitter", "keys", "peers", "registry", "tasks",
+        "watch",
+    },
+    "a2a_compat": {"server"},
+    "host": {
+        "a2a_client", "agent_context", "agents", "base", "config", "controller", "delivery", "launch",
+        "messages", "profiles", "registry", "relay", "server", "tasks", "terminal",
+    },
+    # commands
+    "testing": {"relay", "terminal"},
+    "demo": {"base", "errors", "terminal", "testing"},
+    "shell": {"base", "errors", "keys", "peers", "registry", "relay", "terminal"},
+    "cli": {
+        "a2a_client", "base", "config", "demo", "errors", "keys", "launch", "messages", "peers", "profiles",
+        "registry", "relay", "shell", "tasks", "terminal",
+    },
+    "tools": {"cli"},
+    "dummy_agent": {"terminal"},
+}  # fmt: skip
+FREE = {"__init__", "__main__"}  # the public names, and the way into every command
+
+# Loaded before the agent starts, or by commands that must be quick: nothing that has to be installed.
+STANDARD_LIBRARY_ONLY = {
+    "errors", "base", "keys", "profiles", "config", "registry", "input_router", "relay", "agent_context",
+    "launch", "dummy_agent",
+    "peers.control", "peers.local", "peers.local_http", "peers.sse", "peers.task",
+    "terminal.cells", "terminal.modes", "tasks.loop_guard",
+}  # fmt: skip
+EXCEPTIONS = {"base.yamlfile": {"yaml"}}  # only when its cache is cold
+ROOT_MODULES = 16
+PACKAGE_MODULES = 15
+LONGEST = 420  # lines of a module
+
 
 def modules() -> list[Path]:
-    return sorted(ROOT.rglob("*.py"))
+    return sorted(path for path in ROOT.rglob("*.py") if "__pycache__" not in path.parts)
+
+
+def dotted(path: Path) -> str:
+    """`relay.loop`, without the `synapse.` in front."""
+    return ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
 
 
 def imports(path: Path) -> set[str]:
@@ -22,41 +96,94 @@ def imports(path: Path) -> set[str]:
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
-        elif isinstance(node, ast.ImportFrom) and node.module and node.level == 0:
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            assert node.level == 0, f"{path} has a relative import"
             found.add(node.module)
             found |= {f"{node.module}.{alias.name}" for alias in node.names}
     return found
 
 
+def imported_packages(path: Path) -> set[str]:
+    """The packages and root modules of Synapse that a module imports."""
+    places = {name.split(".")[1] for name in imports(path) if name.startswith("synapse.")}
+    return places - {"__version__"}
+
+
+@pytest.mark.parametrize("path", modules(), ids=dotted)
+def test_a_package_imports_only_what_the_table_allows(path: Path) -> None:
+    place = dotted(path).split(".")[0]
+    if place in FREE:
+        return
+    assert place in ALLOWED, f"{place} is not in the table of packages"
+    forbidden = imported_packages(path) - ALLOWED[place] - {place}
+    assert forbidden == set(), f"{dotted(path)} may not import {', '.join(sorted(forbidden))}"
+
+
+def test_the_table_names_what_there_is() -> None:
+    places = {dotted(path).split(".")[0] for path in modules()} - FREE
+    assert set(ALLOWED) == places
+    used: dict[str, set[str]] = {place: set() for place in ALLOWED}
+    for path in modules():
+        place = dotted(path).split(".")[0]
+        if place in ALLOWED:
+            used[place] |= imported_packages(path) - {place}
+    assert used == ALLOWED  # a permission that nobody uses goes
+
+
+def test_the_packages_have_no_cycle() -> None:
+    left = {place: set(allowed) for place, allowed in ALLOWED.items()}
+    while free := [place for place, needs in left.items() if not needs & set(left)]:
+        for place in free:
+            del left[place]
+    assert left == {}
+
+
+def test_packages_stay_small() -> None:
+    counts: dict[str, int] = {}
+    for path in modules():
+        folder = str(path.parent.relative_to(ROOT))
+        counts[folder] = counts.get(folder, 0) + (path.name != "__init__.py")
+    assert counts.pop(".") <= ROOT_MODULES
+    counts.pop("cli")  # one module a command
+    assert {folder: n for folder, n in counts.items() if n > PACKAGE_MODULES} == {}
+
+
 def test_modules_stay_small() -> None:
-    long = {str(p.relative_to(ROOT)): n for p in modules() if (n := p.read_text().count("\n")) > 420}
-    assert long == {}
+    lengths = {dotted(path): path.read_text().count("\n") for path in modules()}
+    assert {name: lines for name, lines in lengths.items() if lines > LONGEST} == {}
 
 
-@pytest.mark.parametrize(("module", "more"), [("launch.run", ("collections",)), ("relay.loop", ())])
-def test_what_the_human_waits_for_imports_nothing_heavy(module: str, more: tuple[str, ...]) -> None:
-    heavy = (
-        *(
-            "argparse",
-            "asyncio",
-            "contextlib",
-            "dataclasses",
-            "enum",
-            "functools",
-            "inspect",
-            "json",
-            "logging",
-        ),
-        *("pathlib", "re", "shlex", "signal", "socket", "subprocess", "typing", *more),
-    )
-    probe = f"import sys, synapse.{module}; print([m for m in {heavy} if m in sys.modules])"
-    done = subprocess.run([sys.executable, "-c", probe], capture_output=True, text=True)
-    assert done.stdout.strip() == "[]", done.stdout + done.stderr
+def test_init_modules_are_empty() -> None:
+    full = [dotted(p) for p in modules() if p.name == "__init__.py" and p.parent != ROOT and p.read_text()]
+    assert full == []
+
+
+@pytest.mark.parametrize("path", modules(), ids=dotted)
+def test_what_must_be_quick_needs_only_the_standard_library(path: Path) -> None:
+    name = dotted(path)
+    if not any(name == quick or name.startswith(f"{quick}.") for quick in STANDARD_LIBRARY_ONLY):
+        return
+    tops = {imported.split(".")[0] for imported in imports(path)}
+    installed = {top for top in tops if not top.startswith("_")} - set(sys.stdlib_module_names) - {"synapse"}
+    assert installed == EXCEPTIONS.get(name, set())
+
+
+HEAVY = {
+    "argparse", "asyncio", "contextlib", "dataclasses", "enum", "functools", "inspect", "json", "logging",
+    "pathlib", "re", "shlex", "signal", "socket", "subprocess", "typing",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("module", "more"), [("launch.run", {"collections"}), ("relay.loop", set())])
+def test_what_the_human_waits_for_imports_nothing_heavy(module: str, more: set[str]) -> None:
+    probe = f"import sys, synapse.{module}; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", probe], capture_output=True, text=True, check=True)
+    assert set(done.stdout.split()) & (HEAVY | more) == set()
 
 
 def test_the_line_editor_is_loaded_by_the_shell_alone() -> None:
-    users = {str(p.relative_to(ROOT)) for p in modules() if any("prompt_toolkit" in n for n in imports(p))}
-    assert users == {"shell/prompt.py"}
+    users = {dotted(p) for p in modules() if any("prompt_toolkit" in name for name in imports(p))}
+    assert users == {"shell.prompt"}
     probe = "import sys, synapse.cli.shell; print('prompt_toolkit' in sys.modules, 'asyncio' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", probe], capture_output=True, text=True)
     assert done.stdout.strip() == "False False", done.stderr

@@ -11,7 +11,7 @@ from synapse import __version__
 from synapse.base import paths
 from synapse.config import load_settings
 from synapse.errors import SynapseError
-from synapse.launch import run as launch
+from synapse.launch import program
 from synapse.profiles.loader import list_profiles, load_profile
 from synapse.registry import AgentRegistry
 
@@ -122,7 +122,7 @@ def _profiles() -> Iterator[Finding]:
             yield BAD, f"{listed.name}: {listed.error}"
             continue
         try:
-            command = launch.find_command(listed.profile)
+            command = program.find_command(listed.profile)
             yield OK, f"{listed.name}: {command[0]}"
         except SynapseError as error:
             yield NOTE, str(error)
@@ -132,7 +132,7 @@ def _one_profile(name: str) -> Iterator[Finding]:
     try:
         profile = load_profile(name)
         yield OK, f"{profile.path} is valid ({profile.source})"
-        command = launch.find_command(profile)
+        command = program.find_command(profile)
     except SynapseError as error:
         yield BAD, str(error)
         return

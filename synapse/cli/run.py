@@ -96,10 +96,11 @@ def main(word: str, argv: list[str]) -> int:
         print(HELP.format(name=word, command=" ".join(profile.command), program=program), end="")
         return 0
     from synapse.launch import run as launch
+    from synapse.launch.program import find_command, run_bare
 
     if runs_bare(profile, options.rest):
-        launch.run_bare(profile, options.rest)
-    launch.find_command(profile)  # a missing program is the first thing to say
+        run_bare(profile, options.rest)
+    find_command(profile)  # a missing program is the first thing to say
     console = launch.terminal_or_error(word)
     return run(profile, options, console)
 

@@ -10,6 +10,7 @@ from synapse.base import paths
 from synapse.cli.run import Options, run
 from synapse.config import load_settings
 from synapse.errors import SynapseError, UsageError
+from synapse.launch import program
 from synapse.launch import run as launch
 from synapse.profiles.loader import Profile, load_profile, runs_bare
 
@@ -85,7 +86,7 @@ def _start_all() -> int:
 
 
 def _start_detached(profile: Profile, options: Options) -> int:
-    launch.find_command(profile)  # said here rather than by the child
+    program.find_command(profile)  # said here rather than by the child
     options.take_token()
     read, write = os.pipe()
     pid = os.fork()
