@@ -15,12 +15,13 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
+from synapse.base.states import END_STATES
+
 KEEPALIVE = 30.0  # seconds of silence after which a listener is given an empty event
 KEEP = 10_000  # events that wait for the slowest listener
 TRIM = 256  # events that everybody has heard: fewer are not worth the work of dropping them
 # Some readers take more than a newline for the end of a line; JSON escapes the control characters anyway.
 _LINE_ENDS = {0x85: "\\u0085", 0x2028: "\\u2028", 0x2029: "\\u2029"}
-END_STATES = frozenset(("completed", "failed", "canceled", "rejected"))
 
 
 @dataclass

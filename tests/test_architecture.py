@@ -21,7 +21,7 @@ ALLOWED: dict[str, set[str]] = {
     "profiles": {"base", "errors", "keys"},
     "config": {"base", "errors", "keys"},
     "registry": {"base", "errors"},
-    "event_emitter": set(),
+    "event_emitter": {"base"},
     "fences": set(),
     "output_parser": {"fences"},
     # the relay process, and what starts it
@@ -38,7 +38,7 @@ ALLOWED: dict[str, set[str]] = {
     "controller": {"agents", "keys", "profiles", "relay", "terminal", "watch"},
     "tasks": {"base", "errors", "event_emitter", "registry"},
     "delivery": {
-        "controller", "keys", "output_parser", "profiles", "registry", "relay", "tasks", "watch",
+        "base", "controller", "keys", "output_parser", "profiles", "registry", "relay", "tasks", "watch",
     },
     "peers": {"base", "errors", "registry"},
     "a2a_client": {"errors", "peers", "registry", "tasks"},

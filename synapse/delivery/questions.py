@@ -6,13 +6,13 @@ import asyncio
 import time
 from collections.abc import Callable
 
+from synapse.base.states import INPUT_REQUIRED as ASKS
 from synapse.controller import TerminalController
 from synapse.delivery import answers
 from synapse.delivery.typist import Typist
 from synapse.registry import INPUT_REQUIRED
 from synapse.relay.injector import DONE, OUTPUT
 from synapse.tasks.engine import TaskEngine
-from synapse.tasks.task import INPUT_REQUIRED as ASKS
 from synapse.tasks.task import Json, NotAllowed, Task, WrongState, sender_id
 from synapse.watch.questions import InputPrompt
 

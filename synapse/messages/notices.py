@@ -11,11 +11,12 @@ import logging
 import time
 
 from synapse.a2a_client import AsyncA2AClient
+from synapse.base.states import COMPLETED, FAILED, REJECTED
 from synapse.errors import SynapseError
 from synapse.peers.task import A2AMessage
 from synapse.tasks.engine import TaskEngine
 from synapse.tasks.loop_guard import KEY, Chain, wants_notice
-from synapse.tasks.task import COMPLETED, FAILED, REJECTED, Task
+from synapse.tasks.task import Task
 
 logger = logging.getLogger(__name__)
 

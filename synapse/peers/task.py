@@ -6,14 +6,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from synapse.base.states import END_STATES, INPUT_REQUIRED
 from synapse.errors import WaitTimeout
 
 Json = dict[str, Any]
 OnEvent = Callable[[str, Json], None]  # what happens: docs/external.md
 
-ENDED = frozenset(("completed", "failed", "canceled", "rejected"))
-ASKS = "input_required"
-_KINDS = {"submitted": "queued", "working": "working", ASKS: "asks"}
+_KINDS = {"submitted": "queued", "working": "working", INPUT_REQUIRED: "asks"}
 
 
 @dataclass
@@ -88,11 +87,11 @@ class A2ATask:
 
     @property
     def ended(self) -> bool:
-        return self.status in ENDED
+        return self.status in END_STATES
 
     @property
     def asks(self) -> bool:
-        return self.status == ASKS
+        return self.status == INPUT_REQUIRED
 
     @property
     def text(self) -> str:
@@ -126,7 +125,7 @@ class A2ATask:
         if told == self._told:  # a stream that is taken up again begins with what is known
             return []
         self._told = told
-        begun = self._deliver({}) if self.status in ("working", ASKS, "completed") else []
+        begun = self._deliver({}) if self.status in ("working", INPUT_REQUIRED, "completed") else []
         if self.ended:
             return [*begun, ("done", {"state": self.status, "error": self.error, "note": self.note})]
         kind = _KINDS.get(self.status, "working")
@@ -173,7 +172,7 @@ def state_word(said: object) -> str:
     known = {
         "cancelled": "canceled",
         "rejected": "failed",
-        "auth_required": ASKS,
+        "auth_required": INPUT_REQUIRED,
         "unspecified": "submitted",
         "unknown": "working",
     }

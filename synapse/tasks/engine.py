@@ -12,17 +12,12 @@ from collections.abc import AsyncGenerator, Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from synapse.base.states import CANCELED, COMPLETED, FAILED, INPUT_REQUIRED, REJECTED, WORKING
 from synapse.event_emitter import KEEP, KEEPALIVE, EventEmitterRegistry, Lagged, SSEEvent
 from synapse.tasks.loop_guard import LoopGuard
 from synapse.tasks.store import TaskStore
 from synapse.tasks.task import (
-    CANCELED,
-    COMPLETED,
-    FAILED,
-    INPUT_REQUIRED,
-    REJECTED,
     REPLY,
-    WORKING,
     BadMessage,
     Json,
     LoopRefused,

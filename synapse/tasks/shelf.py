@@ -10,10 +10,11 @@ import sqlite3
 from collections.abc import Iterator
 
 from synapse.base import paths
+from synapse.base.states import CANCELED, FAILED, INPUT_REQUIRED, SUBMITTED, WORKING
 from synapse.errors import SynapseError, TargetError
 from synapse.registry import AgentRegistry
 from synapse.tasks import rows as task_rows
-from synapse.tasks.task import CANCELED, FAILED, GONE, INPUT_REQUIRED, SUBMITTED, WORKING, Task
+from synapse.tasks.task import GONE, Task
 
 FEWEST = 4  # characters of an id that can stand for it
 URGENCY = (INPUT_REQUIRED, WORKING, SUBMITTED)  # what somebody may have to do something about, first

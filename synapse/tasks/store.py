@@ -15,20 +15,11 @@ import uuid
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from synapse.event_emitter import END_STATES, SSEEvent, timestamp
+from synapse.base.states import CANCELED, END_STATES, FAILED, INPUT_REQUIRED, WORKING
+from synapse.event_emitter import SSEEvent, timestamp
 from synapse.tasks import rows
 from synapse.tasks.database import Database, Statement
-from synapse.tasks.task import (
-    CANCELED,
-    FAILED,
-    GONE,
-    INPUT_REQUIRED,
-    WORKING,
-    Json,
-    StoreFailed,
-    Task,
-    TaskNotFound,
-)
+from synapse.tasks.task import GONE, Json, StoreFailed, Task, TaskNotFound
 
 logger = logging.getLogger(__name__)
 

@@ -12,11 +12,14 @@ import math
 from dataclasses import dataclass, field
 from typing import Any
 
-from synapse.event_emitter import END_STATES, timestamp
+from synapse.base.states import (
+    END_STATES,
+    FAILED,
+    REJECTED,
+    SUBMITTED,
+)
+from synapse.event_emitter import timestamp
 
-SUBMITTED, WORKING, INPUT_REQUIRED = "submitted", "working", "input_required"
-COMPLETED, FAILED, CANCELED, REJECTED = "completed", "failed", "canceled", "rejected"
-STATES = (SUBMITTED, WORKING, INPUT_REQUIRED, COMPLETED, FAILED, CANCELED, REJECTED)
 PART_TYPES = ("text", "data", "file")
 DEPTH = 100  # of lists and objects in one another
 REPLY = "reply"  # the id of the artifact that holds what the agent said

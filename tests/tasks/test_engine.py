@@ -15,7 +15,8 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, invariant, multiple, precondition, rule
 
-from synapse.event_emitter import END_STATES, SSEEvent
+from synapse.base.states import END_STATES
+from synapse.event_emitter import SSEEvent
 from synapse.tasks.engine import Limits, TaskEngine, derived_artifact
 from synapse.tasks.store import TaskStore
 from synapse.tasks.task import (

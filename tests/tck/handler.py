@@ -7,10 +7,11 @@ from collections.abc import AsyncGenerator
 from a2a.server.context import ServerCallContext
 from a2a.types import a2a_pb2 as pb
 
+from synapse.base.states import COMPLETED
 from synapse.server.standard.handler import A2AHandler, Event
 from synapse.tasks.engine import Limits, TaskEngine
 from synapse.tasks.store import TaskStore
-from synapse.tasks.task import COMPLETED, Json, Task
+from synapse.tasks.task import Json, Task
 from tests.support.scripted_courier import made_artifact
 from tests.tck.directives import MESSAGE, STAND_INS, directive
 

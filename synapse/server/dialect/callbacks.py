@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 
+from synapse.base.states import FAILED, REJECTED
 from synapse.tasks.engine import TaskEngine
-from synapse.tasks.task import FAILED, REJECTED, BadMessage, Json, Task
+from synapse.tasks.task import BadMessage, Json, Task
 
 KEY = "callback_url"
 

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Body, Header, Path, Query, Request
 from fastapi.responses import JSONResponse, Response
 
+from synapse.base.states import FAILED, INPUT_REQUIRED, REJECTED
 from synapse.server.about import About
 from synapse.server.dialect.callbacks import KEY, Callbacks, answer
 from synapse.server.dialect.external_routes import ExternalAgents, external_routes
@@ -29,7 +30,7 @@ from synapse.server.dialect.stream import events_of
 from synapse.server.event_stream import EventStream, gone
 from synapse.server.refusals import TAKING, Route, Unavailable, in_json, reading, refusal, responses
 from synapse.tasks.engine import TaskEngine
-from synapse.tasks.task import FAILED, INPUT_REQUIRED, REJECTED, Json, Task, WrongState, text_message
+from synapse.tasks.task import Json, Task, WrongState, text_message
 
 LONGEST_WAIT = 300
 

@@ -10,9 +10,10 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator
 
+from synapse.base.states import FAILED, REJECTED
 from synapse.event_emitter import Lagged, SSEEvent
 from synapse.tasks.engine import TaskEngine
-from synapse.tasks.task import FAILED, REJECTED, Json, Task, artifact_to_dict
+from synapse.tasks.task import Json, Task, artifact_to_dict
 
 KEEPALIVE = 15.0
 Events = AsyncGenerator[SSEEvent, None] | None

@@ -13,8 +13,9 @@ from a2a.types import a2a_pb2 as pb
 from google.protobuf.json_format import MessageToDict, ParseDict, ParseError
 from google.protobuf.struct_pb2 import Struct
 
-from synapse.event_emitter import END_STATES, SSEEvent, timestamp
-from synapse.tasks.task import INPUT_REQUIRED, STATES, BadMessage, Json, Task, joined
+from synapse.base.states import END_STATES, INPUT_REQUIRED, STATES
+from synapse.event_emitter import SSEEvent, timestamp
+from synapse.tasks.task import BadMessage, Json, Task, joined
 
 EXTENSION = "x-synapse-task"  # the key of what the standard has no field for
 STOPS = END_STATES | {INPUT_REQUIRED}  # where a stream closes and a call that waits returns

@@ -8,9 +8,10 @@ from google.protobuf.json_format import MessageToDict, ParseDict
 from hypothesis import given
 from hypothesis import strategies as st
 
+from synapse.base.states import STATES
 from synapse.event_emitter import SSEEvent
 from synapse.server.standard import convert
-from synapse.tasks.task import STATES, BadMessage, Json, Task, text_message
+from synapse.tasks.task import BadMessage, Json, Task, text_message
 
 
 def message(**more: object) -> pb.Message:
