@@ -39,7 +39,7 @@ class TestHelp:
     def test_light_commands_import_nothing_heavy(self, home: Home) -> None:
         for words in (["--help"], ["list"], ["list", "--json"], ["start", "--help"], ["dummy", "--help"]):
             probe = (
-                "import sys; from synapse.cli import main; main(sys.argv[1:]); "
+                "import sys; from synapse.cli.main import main; main(sys.argv[1:]); "
                 "print([m for m in ('yaml', 'dataclasses', 'pathlib', 'asyncio', 'fastapi', 'cffi',"
                 " 'inspect', 'subprocess', 'http') if m in sys.modules], file=sys.stderr)"
             )

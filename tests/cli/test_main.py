@@ -27,7 +27,7 @@ runpy.run_module("synapse", run_name="__main__")
 
 
 @pytest.mark.parametrize(
-    "module", ["synapse.cli", "synapse.errors", "synapse.cli.listing", "synapse.registry"]
+    "module", ["synapse.cli.main", "synapse.errors", "synapse.cli.listing", "synapse.registry"]
 )
 def test_ctrl_c_while_it_loads_ends_it_in_silence(home: Home, module: str) -> None:
     program = INTERRUPTED.replace("WORD", repr(module))
@@ -38,7 +38,7 @@ def test_ctrl_c_while_it_loads_ends_it_in_silence(home: Home, module: str) -> No
 
 
 def test_who_ignores_ctrl_c_is_not_ended_by_it(home: Home) -> None:
-    program = INTERRUPTED.replace("WORD", "'synapse.cli'")
+    program = INTERRUPTED.replace("WORD", "'synapse.cli.main'")
     ignoring = ["sh", "-c", 'trap "" INT; exec "$@"', "sh", sys.executable, "-c", program, "--version"]
     done = subprocess.run(ignoring, env=home.env, capture_output=True, text=True)
     assert done.returncode == 0 and done.stdout.startswith("synapse 0.")
@@ -82,7 +82,7 @@ def test_a_foreign_synapse_in_pythonpath_is_the_agents_affair(home: Home) -> Non
 def test_a_synapse_that_is_itself_in_pythonpath_is_found(home: Home) -> None:
     root = str(SCRIPTS.parent)
     done = subprocess.run(
-        [sys.executable, "-P", "-c", "from synapse import paths; print(paths.our_python())"],
+        [sys.executable, "-P", "-c", "from synapse.base import paths; print(paths.our_python())"],
         env={**home.env, "PYTHONPATH": f"/nowhere:{root}"},
         capture_output=True,
         text=True,

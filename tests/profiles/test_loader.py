@@ -356,7 +356,7 @@ def test_loading_a_cached_profile_and_the_settings_imports_nothing_heavy(home: P
     program = """
 import sys
 from synapse.config import load_settings
-from synapse.profiles import load_profile
+from synapse.profiles.loader import load_profile
 load_profile("claude"), load_settings()
 heavy = ("argparse", "dataclasses", "difflib", "importlib.metadata", "importlib.resources", "inspect",
          "logging", "pathlib", "pydantic", "typing", "yaml")

@@ -132,7 +132,7 @@ def test_python_with_its_own_line_editing(home: Home, program: str) -> None:
 
 def test_a_fault_of_ours_restores_the_terminal_and_says_so_in_a_sentence(home: Home) -> None:
     crash = (
-        "import sys; from synapse.relay import loop; from synapse.cli import main\n"
+        "import sys; from synapse.relay import loop; from synapse.cli.main import main\n"
         "real = loop.Relay._pass_on\n"
         "def broken(self, data):\n"
         "    if b'trip' in data: raise RuntimeError('wire cut')\n"
