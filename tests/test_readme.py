@@ -19,7 +19,7 @@ READMES = {
         *("Every step worked", "started a at", "You said: hello", '"status":', "stopped b\n"),
         "stopped bash",
     ),
-    "README.ja.md": ("started a at", "こんにちは", "stopped a"),
+    "README.ja.md": ("started a at", "こんにちは", '"status":', "stopped b\n", "stopped bash"),
 }
 SLOW_AND_RUN_ONCE = {"README.ja.md": {"make demo"}}
 
@@ -47,3 +47,16 @@ def test_every_link_points_somewhere() -> None:
     for path in [*ROOT.glob("README*.md"), *ROOT.glob("docs/*.md")]:
         for target in re.findall(r"\]\((?!http)([^)#]+)", path.read_text()):
             assert (path.parent / target).exists(), f"{path.name}: {target}"
+
+
+def test_both_languages_have_the_same_content() -> None:
+    english, japanese = ((ROOT / name).read_text() for name in READMES)
+    for what in (
+        r"^## ",
+        r"^```\w*$",
+        r"^- ",
+        r"\]\((?!README)([^)]+)\)",
+        r"^(?:mkdir|echo|curl|synapse \w+)",
+    ):
+        found = [re.findall(what, text, re.MULTILINE) for text in (english, japanese)]
+        assert found[0] == found[1], what
