@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -136,6 +137,12 @@ def test_the_packages_have_no_cycle() -> None:
         for place in free:
             del left[place]
     assert left == {}
+
+
+def test_the_documentation_has_every_package() -> None:
+    page = (ROOT.parent / "docs" / "architecture.md").read_text().split("## Packages")[1].split("\n## ")[0]
+    named = {name.rstrip("/") for name in re.findall(r"`([\w/]+)`", page)}
+    assert set(ALLOWED) - named == set()
 
 
 def test_packages_stay_small() -> None:
