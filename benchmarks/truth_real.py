@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Any
 
 from synapse.peers import control
-from tests.conftest import SYNAPSE, Home
 from tests.real.clis import CLIS
 from tests.real.driver import Driver
 from tests.real.install import Installed, install
 from tests.real.model_server import ModelServer, expected
 from tests.real.scenarios import NOTES, NOTES_TEXT
+from tests.support.home import SYNAPSE, Home
 
 SCENARIOS = (
     "ping",

@@ -1,38 +1,29 @@
-"""Homes of their own for every test, and a look around afterwards: nothing may be left running."""
+"""What every test has: a home of its own, and an environment that nobody else has set."""
 
 from __future__ import annotations
 
 import os
-import shutil
 import signal
-import subprocess
-import sys
-import tempfile
-import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from pathlib import Path
+from collections.abc import Iterator
 
 import hypothesis
 import pytest
 
-from synapse.base import paths, processes
-from synapse.registry import AgentRegistry, Entry
-from synapse.testing import Terminal
+pytest.register_assert_rewrite("tests.support", "tests.real")
+
+from tests.support.home import Home, new_home  # noqa: E402
 
 # Time is measured in benchmarks/, not by a test that shares its cores with others.
 hypothesis.settings.register_profile("synapse", deadline=None)
 hypothesis.settings.load_profile("synapse")
 
-SYNAPSE = [sys.executable, "-P", "-m", "synapse"]
-
-# What somebody has set must not decide what the tests find: a proxy, a runtime directory, an agent's name.
+# The caller's environment must not change what the tests find: a proxy, a runtime directory, an agent's name.
 _OURS = ("SYNAPSE_REAL", "SYNAPSE_GOLDEN")
 for _name in sorted({*os.environ} - {*_OURS}):
     if _name.startswith(("SYNAPSE_", "A2A_", "XDG_")) or _name.lower().endswith("_proxy"):
         del os.environ[_name]
 
-# Nor that they run under `nohup`, or behind a shell: what is ignored here is ignored by every child.
+# Nor must `nohup` or a shell: children inherit ignored signals.
 for _number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM, signal.SIGTSTP, signal.SIGTTOU):
     if signal.getsignal(_number) == signal.SIG_IGN:
         signal.signal(_number, signal.default_int_handler if _number == signal.SIGINT else signal.SIG_DFL)
@@ -41,130 +32,6 @@ for _number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM, si
 def pytest_xdist_auto_num_workers() -> int:
     """One more than there are cores: half of the time of most tests is waiting for a real agent."""
     return len(os.sched_getaffinity(0)) + 1
-
-
-class Home:
-    """A user with nothing: empty homes, a temporary working directory, and the commands to use them."""
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        self.work = path / "work"
-        self.work.mkdir()
-        self.env = {
-            "HOME": str(path),
-            "SYNAPSE_HOME": str(path / "synapse"),
-            "A2A_HOME": str(path / "a2a"),
-            "PATH": os.path.dirname(sys.executable) + ":/usr/local/bin:/usr/bin:/bin",
-            "TERM": "xterm-256color",
-            "LANG": "C.UTF-8",
-            "SYNAPSE_TEST": str(path),
-        }
-
-    @contextmanager
-    def ours(self) -> Iterator[None]:
-        """Make it the home of this process too."""
-        with pytest.MonkeyPatch.context() as patch:
-            for key in ("SYNAPSE_HOME", "A2A_HOME"):
-                patch.setenv(key, self.env[key])
-            yield
-
-    def run(
-        self, *words: str, check: bool = True, input: str = "", **more: str
-    ) -> subprocess.CompletedProcess[str]:
-        """`synapse …`, without a terminal."""
-        done = subprocess.run(
-            [*SYNAPSE, *words],
-            env={**self.env, **more},
-            cwd=self.work,
-            input=input,
-            capture_output=True,
-            text=True,
-            timeout=60,
-        )
-        if check:
-            assert done.returncode == 0, f"{words}: {done.returncode}\n{done.stdout}{done.stderr}"
-        return done
-
-    def terminal(self, *words: str, cols: int = 80, rows: int = 24, **more: str) -> Terminal:
-        """`synapse …` in a terminal."""
-        return self.program([*SYNAPSE, *words], cols, rows, **more)
-
-    def program(self, argv: list[str], cols: int = 80, rows: int = 24, **more: str) -> Terminal:
-        argv = ["/bin/sh", "-c", 'cd "$0" && exec "$@"', str(self.work), *argv]
-        return Terminal(argv, {**self.env, **more}, cols, rows)
-
-    @property
-    def registry(self) -> AgentRegistry:
-        return AgentRegistry(self.path / "a2a" / "registry")
-
-    def agents(self) -> dict[str, Entry]:
-        """The live agents by name."""
-        return {str(entry["name"]): entry for entry in self.registry.list_agents().values()}
-
-    def profile(self, name: str, text: str) -> None:
-        folder = self.path / "synapse" / "profiles"
-        folder.mkdir(parents=True, exist_ok=True)
-        (folder / f"{name}.yaml").write_text(text)
-
-    def log(self, name: str) -> str:
-        path = self.path / "synapse" / "logs" / f"{name}.log"
-        return path.read_text() if path.exists() else ""
-
-    def processes(self) -> list[int]:
-        """Every live process that was started from this home."""
-        mark = f"SYNAPSE_TEST={self.path}".encode()
-        found = []
-        for name in os.listdir("/proc"):
-            if name.isdigit() and processes.start_time(int(name)):
-                try:
-                    environ = Path(f"/proc/{name}/environ").read_bytes()
-                    zombie = Path(f"/proc/{name}/stat").read_text().rpartition(")")[2].split()[0] in "ZX"
-                except OSError:
-                    continue
-                if not zombie and mark in environ.split(b"\0"):
-                    found.append(int(name))
-        return found
-
-    def wait_no_process(self, patience: float = 30.0) -> None:
-        wait(lambda: not self.processes(), "end of every process", patience)
-
-
-def wait(condition: Callable[[], object], what: str, patience: float = 30.0) -> None:
-    """Until `condition` holds: a deadline, never a fixed sleep."""
-    deadline = time.monotonic() + patience
-    while not condition():
-        assert time.monotonic() < deadline, f"waited {patience} s in vain for: {what}"
-        time.sleep(0.01)
-
-
-def _describe(pid: int) -> str:
-    folder = Path(f"/proc/{pid}")
-    stat = (folder / "stat").read_text().rpartition(")")[2].split()
-    command = (folder / "cmdline").read_bytes().replace(b"\0", b" ").decode()
-    return f"{command}(state {stat[0]}, {stat[11]} ticks of CPU, {(folder / 'wchan').read_text()})"
-
-
-@contextmanager
-def new_home() -> Iterator[Home]:
-    """A home; at its end nothing that was started from it may be left."""
-    made = Home(Path(tempfile.mkdtemp(prefix="synt-")))  # short: sockets have 107 bytes
-    left: list[int] = []
-    try:
-        yield made
-        for entry in made.agents().values():
-            os.kill(int(str(entry["pid"])), signal.SIGTERM)
-        deadline = time.monotonic() + 20
-        while (left := made.processes()) and time.monotonic() < deadline:
-            time.sleep(0.02)
-        assert not left, f"left running: {[_describe(pid) for pid in left]}"
-    finally:
-        for pid in left or made.processes():
-            os.kill(pid, signal.SIGKILL)
-        with made.ours():
-            shutil.rmtree(
-                paths.runtime_dir(), ignore_errors=True
-            )  # of agents killed with no chance to clear it
-        shutil.rmtree(made.path, ignore_errors=True)
 
 
 @pytest.fixture

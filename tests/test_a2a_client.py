@@ -23,8 +23,8 @@ from synapse.errors import Refused, TargetError
 from synapse.peers import local as local_agents
 from synapse.registry import AgentRegistry, Entry
 from synapse.server.app import Door
-from tests.conftest import Home, wait
 from tests.support.dialect_server import Server
+from tests.support.home import Home, wait
 
 Events = list[tuple[str, Any]]
 

@@ -12,7 +12,7 @@ import pytest
 
 from synapse.tasks.engine import Limits
 from synapse.tasks.task import Json
-from tests.support.a2a_server import Served, served
+from tests.support.a2a_server import Served, code, message, send, served, until
 
 V1 = {"A2A-Version": "1.0"}
 
@@ -25,19 +25,6 @@ def run(test: Callable[[Served], Awaitable[None]], **options: Any) -> None:
     asyncio.run(inside())
 
 
-def message(text: str, **more: Any) -> Json:
-    return {"message": {"messageId": "m", "role": "ROLE_USER", "parts": [{"text": text}], **more}}
-
-
-async def send(server: Served, text: str, configuration: Json | None = None, **more: Any) -> Json:
-    params = message(text, **more)
-    if configuration:
-        params["configuration"] = configuration
-    answer = await server.rpc("SendMessage", params)
-    assert "result" in answer, answer
-    return dict(answer["result"]["task"])
-
-
 async def events(server: Served, method: str, path: str, **more: Any) -> list[Json]:
     """Those of a stream of the HTTP+JSON binding, to its end."""
     async with server.http.stream(method, f"/a2a{path}", headers=V1, **more) as response:
@@ -48,16 +35,6 @@ async def events(server: Served, method: str, path: str, **more: Any) -> list[Js
 
 def state(task: Json) -> str:
     return str(task["status"]["state"]).removeprefix("TASK_STATE_").lower()
-
-
-def code(answer: Json) -> int:
-    return int(answer["error"]["code"])
-
-
-async def until(condition: Callable[[], object]) -> None:
-    async with asyncio.timeout(10):
-        while not condition():
-            await asyncio.sleep(0.005)
 
 
 # --- messages ---------------------------------------------------------------------------------------------

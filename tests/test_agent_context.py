@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from synapse.agent_context import build_instructions
-from tests.conftest import Home, wait
+from tests.support.home import Home, wait
 from tests.support.running import Agent
 
 SAY_ARGUMENTS = "extends: dummy\ninstructions: {method: argument, argument: --instructions}\n"

@@ -194,3 +194,14 @@ def test_the_line_editor_is_loaded_by_the_shell_alone() -> None:
     probe = "import sys, synapse.cli.shell; print('prompt_toolkit' in sys.modules, 'asyncio' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", probe], capture_output=True, text=True)
     assert done.stdout.strip() == "False False", done.stderr
+
+
+def test_test_modules_share_only_what_is_in_support() -> None:
+    tests = Path(__file__).parent
+    shared = [
+        f"{path.relative_to(tests)}: {name}"
+        for path in tests.rglob("*.py")
+        for name in imports(path)
+        if name.startswith("tests.") and any(p.startswith(("test_", "conftest")) for p in name.split("."))
+    ]
+    assert shared == []

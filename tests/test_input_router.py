@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from synapse.input_router import CLEARED, NOTHING, SUBMITTED, TYPED, InputRouter
 from synapse.keys.commands import Command, Refusal
-from tests.keys.test_decoder import STREAMS, cuts
+from tests.support.key_streams import STREAMS, cuts
 
 if TYPE_CHECKING:
     from synapse.input_router import Action

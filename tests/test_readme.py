@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import Home
+from tests.support.home import Home
 
 ROOT = Path(__file__).parent.parent
 RUN_BY_CI_ITSELF = {"make test", "make lint", "make bench"}

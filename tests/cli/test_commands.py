@@ -15,7 +15,7 @@ import pytest
 
 from synapse.base import paths
 from synapse.cli.main import COMMANDS
-from tests.conftest import SYNAPSE, Home, wait
+from tests.support.home import SYNAPSE, Home, wait
 
 
 class TestHelp:

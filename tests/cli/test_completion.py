@@ -9,7 +9,7 @@ import pytest
 from synapse.cli.completion import complete
 from synapse.cli.main import COMMANDS
 from synapse.peers.external.agents import ExternalAgent, ExternalAgentRegistry
-from tests.conftest import SYNAPSE, Home
+from tests.support.home import SYNAPSE, Home
 from tests.support.shells import SHELLS, interactive
 
 

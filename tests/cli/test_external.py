@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import SYNAPSE, Home, wait
-from tests.support.fake_agent import Answering, FakeAgent, elsewhere, never, says
+from tests.support.fake_agent import Answering, FakeAgent, fake_agent, never, says
+from tests.support.home import SYNAPSE, Home, wait
 from tests.support.serving import ask
 
 
@@ -32,7 +32,7 @@ def weather(fake: FakeAgent) -> None:
 
 
 def test_add_list_send_remove(home: Home, tmp_path: Path) -> None:
-    with elsewhere() as fake:
+    with fake_agent() as fake:
         weather(fake)
         token = tmp_path / "token"
         token.write_text("s3cret\n")
@@ -87,7 +87,7 @@ def test_a_reply_from_elsewhere_is_printed_as_it_comes(home: Home) -> None:
         await request.event({"statusUpdate": {"taskId": "t1", "status": state}})
         await request.end()
 
-    with elsewhere() as fake:
+    with fake_agent() as fake:
         fake.card()
         fake.on["/rpc"] = pieces
         home.run("external", "add", fake.url, "--alias", "w")
@@ -121,7 +121,7 @@ def test_what_an_agent_elsewhere_asks_is_asked_at_once_on_a_terminal(home: Home)
         else:
             await request.result({"task": asking})
 
-    with elsewhere() as fake:
+    with fake_agent() as fake:
         fake.card(capabilities={})
         fake.on["/rpc"] = careful
         home.run("external", "add", fake.url, "--alias", "w")
@@ -162,7 +162,7 @@ def asked(fake: FakeAgent, method: str) -> bool:
 @pytest.mark.parametrize("words", [("send", "w", "--return", "hi"), ("external", "send", "w", "hi")])
 def test_ctrl_c_asks_whether_the_task_elsewhere_is_to_be_canceled(home: Home, words: tuple[str, ...]) -> None:
     for refuses, told in ((False, "canceled t1"), (True, "too late to cancel")):
-        with elsewhere() as fake:
+        with fake_agent() as fake:
             slow(fake, refuses)
             home.run("external", "add", fake.url, "--alias", "w")
             with home.terminal(*words, cols=160) as terminal:
@@ -178,7 +178,7 @@ def test_ctrl_c_asks_whether_the_task_elsewhere_is_to_be_canceled(home: Home, wo
 
 
 def test_ctrl_c_without_a_terminal_says_how_to_cancel(home: Home) -> None:
-    with elsewhere() as fake:
+    with fake_agent() as fake:
         slow(fake)
         home.run("external", "add", fake.url, "--alias", "w")
         for words in (("send", "w", "--return", "hi"), ("external", "send", "w", "hi")):
@@ -198,7 +198,7 @@ def test_ctrl_c_without_a_terminal_says_how_to_cancel(home: Home) -> None:
 
 
 def test_ctrl_c_before_an_agent_elsewhere_has_answered(home: Home) -> None:
-    with elsewhere() as fake:
+    with fake_agent() as fake:
         fake.card()
         fake.on["/rpc"] = never
         home.run("external", "add", fake.url, "--alias", "w")
@@ -210,7 +210,7 @@ def test_ctrl_c_before_an_agent_elsewhere_has_answered(home: Home) -> None:
 
 
 def test_what_goes_wrong_is_one_sentence_and_a_status(home: Home, tmp_path: Path) -> None:
-    with elsewhere() as fake:
+    with fake_agent() as fake:
         weather(fake)
         home.run("external", "add", fake.url, "--alias", "w")
         open_token = tmp_path / "token"
@@ -242,7 +242,7 @@ def test_what_goes_wrong_is_one_sentence_and_a_status(home: Home, tmp_path: Path
 
 
 def test_unreachable_and_changed_cards_are_said(home: Home) -> None:
-    with elsewhere() as fake:
+    with fake_agent() as fake:
         weather(fake)
         home.run("external", "add", fake.url, "--alias", "w")
         assert "w:" not in home.run("external", "list", "--check").stdout

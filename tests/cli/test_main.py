@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import Home, wait
+from tests.support.home import Home, wait
 
 SCRIPTS = Path(__file__).parents[2] / "scripts"
 

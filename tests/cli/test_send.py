@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import SYNAPSE, Home, wait
+from tests.support.home import SYNAPSE, Home, wait
 from tests.support.running import Lasting
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from synapse.cli import shell_hook
 from synapse.testing import Terminal
-from tests.conftest import SYNAPSE, Home
+from tests.support.home import SYNAPSE, Home
 from tests.support.shells import SHELLS, STATUS, Recorder, interactive
 
 HOSTILE = [

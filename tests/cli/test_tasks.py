@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import Home, wait
+from tests.support.home import Home, wait
 from tests.support.running import Agent
 
 

@@ -22,9 +22,8 @@ from synapse.profiles.loader import load_profile
 from synapse.tasks.engine import TaskEngine
 from synapse.tasks.store import TaskStore
 from synapse.tasks.task import text_message
-from tests.conftest import Home, wait
-from tests.relay.test_loop import hosts
-from tests.support.fake_agent import Answering, elsewhere
+from tests.support.fake_agent import Answering, fake_agent
+from tests.support.home import Home, hosts, wait
 from tests.support.running import Agent, Lasting, start
 
 MODES: dict[str, tuple[str, ...]] = {
@@ -171,7 +170,7 @@ def test_a_new_host_that_nobody_asks_still_tells_what_was_promised(own: Agent) -
     async def receive(request: Answering) -> None:
         await request.json({})
 
-    with elsewhere() as other:
+    with fake_agent() as other:
         other.on["/told"] = receive
         body = {"content": "silent 0.5 done", "callback_url": f"{other.url}/told"}
         own.http.post("/message", json=body).raise_for_status()

@@ -15,7 +15,7 @@ from synapse.base import paths
 from synapse.config import load_settings
 from synapse.profiles.loader import pack_profile
 from synapse.relay import wire
-from tests.conftest import Home, wait
+from tests.support.home import Home, wait
 from tests.support.serving import ask
 
 PATIENCE = 30.0  # on a machine that has other things to do

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from synapse.host.output_log import OutputLog
-from tests.conftest import Home, wait
+from tests.support.home import Home, wait
 
 
 def test_lines_are_written_once_when_they_have_settled(tmp_path: Path) -> None:

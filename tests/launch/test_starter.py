@@ -7,7 +7,7 @@ import pytest
 from synapse.config import load_settings
 from synapse.errors import NoSuchAgent, SynapseError
 from synapse.launch.starter import Starter, find_or_start
-from tests.conftest import Home
+from tests.support.home import Home
 
 CONFIG = """\
 agents:

@@ -2,127 +2,19 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any
 
 import pytest
 
-from synapse.config import AgentSettings, InputRouting
 from synapse.errors import SynapseError, TargetError
-from synapse.launch.starter import Starter
 from synapse.messages import messenger as module
-from synapse.messages.address_book import AddressBook
-from synapse.messages.inbox import Answer, HandOver, Inbox
-from synapse.messages.messenger import SHOWN_LIMIT, Messenger
-from synapse.messages.pending import Errands
-from synapse.peers.external.agents import ExternalAgentRegistry
+from synapse.messages.inbox import Answer, HandOver
+from synapse.messages.messenger import SHOWN_LIMIT
 from synapse.peers.task import A2ATask, StillWorking
-from synapse.registry import PROCESSING, READY, AgentRegistry
-from synapse.tasks.engine import TaskEngine
-from synapse.tasks.store import TaskStore
-
-ROUTING = InputRouting(enabled=True, pattern="", feedback="inline", passthrough_on_fail=True)
-
-
-class Client:
-    """Remembers what it was to send, and answers when it is let to."""
-
-    def __init__(self) -> None:
-        self.sent: list[tuple[str, str, str]] = []  # to whom, what, and under which name
-        self.followed: list[str] = []
-        self.answers: list[str] = []
-        self.event: Callable[[str, dict[str, Any]], None] = lambda kind, data: None
-        self.reply: asyncio.Future[A2ATask] = asyncio.get_running_loop().create_future()
-        self.sending: Exception | None = None
-
-    async def send_to_local(self, entry: Any, text: str, priority: int, request_id: str) -> A2ATask:
-        if self.sending is not None:
-            raise self.sending
-        self.sent.append((str(entry["name"]), text, request_id))
-        return A2ATask(f"task-{entry['name']}")
-
-    async def follow_local(
-        self, entry: Any, task: str, patience: float, on_event: Any, through_questions: bool
-    ) -> A2ATask:
-        assert through_questions
-        self.followed.append(task)
-        self.patience, self.event = patience, on_event
-        return await asyncio.shield(self.reply)
-
-    async def answer_local(self, entry: Any, task: str, text: str) -> None:
-        self.answers.append(text)
-
-    def replies(self, text: str, status: str = "completed", **more: Any) -> None:
-        self.reply.set_result(A2ATask("t", status, artifacts=[{"data": text}], **more))
-
-
-class Controller:
-    def take_commands(self, names: Any, routing: Any, on_command: Any, on_refusal: Any) -> None:
-        self.names, self.command, self.refuse = names, on_command, on_refusal
-
-
-class Desk:
-    """One host's messenger; `again` is the one after it."""
-
-    client: Any
-
-    def __init__(self, path: Path, registry: AgentRegistry, client: Any = None) -> None:
-        self.path, self.registry = path, registry
-        self.client = client or Client()
-        self.controller = Controller()
-        self.inbox = Inbox()
-        self.engine = TaskEngine(TaskStore())
-        self.errands = Errands(str(path / "sent"), "run")
-        self.started: list[str] = []
-        me = registry.list_agents()["id-a"]
-        agents = {"gemini": AgentSettings(port=None, auto_start=True, profile="gemini")}
-        self.starter = Starter(agents, "/here", 0o022)
-        book = AddressBook(me, registry, ExternalAgentRegistry(path / "external"), self.starter.names)
-        parts = (self.controller, self.client, book, self.errands, self.engine, self.inbox)
-        self.messenger = Messenger(*cast(Any, (*parts, lambda: None, self.starter)))
-        self.later: list[Callable[[], None]] = []
-        self.messenger.open(ROUTING, lambda seconds, call: self.later.append(call))
-
-    def again(self) -> Desk:
-        return Desk(self.path, self.registry)
-
-    def type(self, name: str, message: str, number: int = 1, **more: Any) -> list[str | None]:
-        answers: list[str | None] = []
-        command: Mapping[str, Any] = {
-            "id": f"run-{number}",
-            "name": name,
-            "message": message,
-            "line": f"@{name} {message}",
-            "wait": True,
-            "priority": None,
-            "timeout": None,
-            **more,
-        }
-        self.controller.command(command, answers.append)
-        return answers
-
-    def shown(self) -> list[tuple[str, str]]:
-        return [(entry.target, entry.state) for entry in self.inbox.entries]
-
-
-def with_desk(path: Path, test: Callable[[Desk], Awaitable[None]]) -> None:
-    registry = AgentRegistry(path / "registry")
-    for name in "ab":
-        registry.register(f"id-{name}", "dummy", 8200, READY, name=name, working_dir="/here")
-
-    async def main() -> None:
-        async with asyncio.timeout(20):
-            await test(Desk(path, registry))
-
-    asyncio.run(main())
-
-
-async def turn() -> None:
-    for _ in range(5):
-        await asyncio.sleep(0)
+from synapse.registry import PROCESSING, READY
+from tests.support.messenger_desk import Desk, turn, with_desk
 
 
 def test_stored_before_it_is_answered_and_sent_once(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from synapse.messages.panel_keys import KeyReader
-from tests.messages.test_display import World, sent
+from tests.support.overlay_world import World, sent
 
 
 @pytest.mark.parametrize(

@@ -14,9 +14,9 @@ from synapse.a2a_client import AsyncA2AClient, ExternalAgentRegistry, Origin
 from synapse.messages.inbox import Answer, Entry
 from synapse.peers.external import talk as external_talk
 from synapse.registry import READY, AgentRegistry
-from tests.messages.test_messenger import Desk
 from tests.support.a2a_server import Served, served
-from tests.support.fake_agent import Answering, FakeAgent, elsewhere, never, says
+from tests.support.fake_agent import Answering, FakeAgent, fake_agent, never, says
+from tests.support.messenger_desk import Desk
 
 WORKING, ASKS = "TASK_STATE_WORKING", "TASK_STATE_INPUT_REQUIRED"
 
@@ -69,7 +69,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def fake() -> Iterator[FakeAgent]:
-    with elsewhere() as agent:
+    with fake_agent() as agent:
         agent.card()
         yield agent
 

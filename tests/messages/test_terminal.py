@@ -16,8 +16,8 @@ import pytest
 
 from synapse.registry import Entry
 from synapse.testing import Terminal
-from tests.conftest import Home, new_home, wait
-from tests.terminal.test_overlay import state
+from tests.support.home import Home, new_home, wait
+from tests.support.screen_state import state
 
 CHORD, DETACH = "\x1do", "\x1dd"
 TOAST = "48;5;24"  # its background

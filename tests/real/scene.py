@@ -12,12 +12,12 @@ import sys
 import tempfile
 from pathlib import Path
 
-from tests.conftest import SYNAPSE
 from tests.real.clis import CLIS
 from tests.real.driver import Driver
 from tests.real.install import install
 from tests.real.model_server import ModelServer
 from tests.real.scenarios import REVIEW_PHRASE
+from tests.support.home import SYNAPSE
 
 SIZE = (100, 30)
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from tests.conftest import Home
 from tests.real.clis import Cli
 from tests.real.driver import Driver
 from tests.real.model_server import ModelServer, expected, texts
 from tests.real.scenarios import TOUCHED
+from tests.support.home import Home
 
 # The end of each reply, as every one of the CLIs paints it.
 SEEN = {

@@ -10,14 +10,11 @@ import pytest
 
 from synapse.peers import control
 from synapse.registry import READY
-from tests.conftest import Home
 from tests.real.clis import CLIS, Cli
 from tests.real.install import Installed
 from tests.real.model_server import ModelServer, expected
-from tests.real.test_synapse import Agent, agent
-from tests.real.test_tasks import Sender
-
-__all__ = ["agent"]
+from tests.real.wrapped import Agent, Sender
+from tests.support.home import Home
 
 KEY = 0.03  # seconds between two keys of a quick human
 

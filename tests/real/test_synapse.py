@@ -2,76 +2,13 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Iterator
-from typing import Any
-
 import pytest
 
-from synapse.peers import control
 from synapse.registry import INPUT_REQUIRED, PROCESSING, READY
-from tests.conftest import SYNAPSE, Home
-from tests.real.clis import Cli
-from tests.real.driver import Driver
 from tests.real.model_server import ModelServer, expected, texts
 from tests.real.scenarios import TOUCHED
-
-PATIENCE = 60.0
-
-
-class Agent:
-    """One CLI, wrapped, with a human at its keyboard and a second terminal beside it."""
-
-    def __init__(self, driver: Driver, home: Home, cli: Cli) -> None:
-        self.driver = driver
-        self.cli = cli
-        self._home = home
-
-    def _call(self, path: str) -> dict[str, Any]:
-        return control.call(self._home.agents()[self.cli.name], "GET", path)
-
-    @property
-    def why(self) -> dict[str, Any]:
-        return self._call("/why")
-
-    @property
-    def status(self) -> str:
-        return str(self._call("/why")["status"])
-
-    @property
-    def turns(self) -> list[dict[str, Any]]:
-        turns = self._call("/turns")["turns"]
-        assert isinstance(turns, list)
-        return turns
-
-    def until(self, status: str, patience: float = PATIENCE) -> None:
-        deadline = time.monotonic() + patience
-        while self.status != status:
-            assert time.monotonic() < deadline, f"not {status}: {self.why}\n{self.driver.screen.text()}"
-            self.driver.rest(0.05)
-
-    def ended(self, count: int, patience: float = PATIENCE) -> dict[str, Any]:
-        """The `count`th turn, when it has ended."""
-        deadline = time.monotonic() + patience
-        while len(turns := self.turns) < count or turns[count - 1]["ended_at"] is None:
-            assert time.monotonic() < deadline, f"{turns}\n{self.why}\n{self.driver.screen.text()}"
-            self.driver.rest(0.05)
-        return turns[count - 1]
-
-
-@pytest.fixture
-def agent(cli: Cli, home: Home) -> Iterator[Agent]:
-    env = {**cli.env, **{key: home.env[key] for key in ("SYNAPSE_HOME", "A2A_HOME", "SYNAPSE_TEST")}}
-    env["SYNAPSE_INITIAL_INSTRUCTIONS"] = "off"  # Gemini has no way but a turn of its own
-    with Driver([*SYNAPSE, cli.program, *cli.args], env, home.work) as driver:
-        driver.wait_for(cli.ready, PATIENCE)
-        deadline = time.monotonic() + PATIENCE
-        while cli.name not in home.agents() or "is here" not in home.log(cli.name):
-            assert time.monotonic() < deadline, home.log(cli.name)
-            driver.rest(0.05)
-        wrapped = Agent(driver, home, cli)
-        wrapped.until(READY)
-        yield wrapped
+from tests.real.wrapped import Agent
+from tests.support.home import Home
 
 
 def test_replies_are_exact_to_the_character(agent: Agent, model: ModelServer) -> None:

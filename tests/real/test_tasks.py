@@ -2,50 +2,10 @@
 
 from __future__ import annotations
 
-import time
-from typing import Any
-
-from synapse.peers import control
-from tests.conftest import Home
 from tests.real.model_server import ModelServer, expected
 from tests.real.scenarios import TOUCHED
-from tests.real.test_synapse import Agent, agent
-
-__all__ = ["agent"]
-
-ENDED = ("completed", "failed", "canceled")
-
-
-class Sender:
-    """Another program on this machine."""
-
-    def __init__(self, wrapped: Agent, home: Home) -> None:
-        self._agent = wrapped
-        self._entry = home.agents()[wrapped.cli.name]
-
-    def send(self, text: str, priority: int = 1) -> str:
-        answer = control.call(
-            self._entry, "POST", f"/tasks/send-priority?priority={priority}", {"message": text}
-        )
-        task = answer["task"]
-        assert isinstance(task, dict)
-        return str(task["id"])
-
-    def get(self, task: str) -> dict[str, Any]:
-        found: Any = control.call(self._entry, "GET", f"/tasks/{task}")
-        return dict(found.get("task", found))
-
-    def answer(self, task: str, text: str) -> None:
-        control.call(self._entry, "POST", f"/tasks/{task}/input", {"input": text})
-
-    def until(self, task: str, *states: str, patience: float = 60.0) -> dict[str, Any]:
-        deadline = time.monotonic() + patience
-        while (found := self.get(task))["state"] not in (states or ENDED):
-            assert time.monotonic() < deadline, (
-                f"{found}\n{self._agent.why}\n{self._agent.driver.screen.text()}"
-            )
-            self._agent.driver.rest(0.05)
-        return found
+from tests.real.wrapped import ENDED, Agent, Sender
+from tests.support.home import Home
 
 
 def test_a_task_and_its_exact_reply(agent: Agent, home: Home, model: ModelServer) -> None:

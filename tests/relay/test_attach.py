@@ -8,7 +8,7 @@ import termios
 from pathlib import Path
 
 from synapse.base import processes
-from tests.conftest import SYNAPSE, Home, wait
+from tests.support.home import SYNAPSE, Home, wait
 
 DETACH = "\x1dd"
 

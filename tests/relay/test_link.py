@@ -5,7 +5,7 @@ from pathlib import Path
 
 from synapse.relay import wire
 from synapse.relay.link import RECENT_LIMIT, HostLink
-from tests.conftest import wait
+from tests.support.home import wait
 
 LISTENER = """
 import socket, sys

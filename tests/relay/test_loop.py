@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from synapse.base import processes
-from tests.conftest import SYNAPSE, Home, wait
+from tests.support.home import SYNAPSE, Home, hosts, wait
 
 RECORDINGS = Path(__file__).parents[1] / "recordings"
 
@@ -386,21 +386,6 @@ class TestFaults:
         assert "stopped dummy" in home.run("stop", "dummy").stdout
         assert time.monotonic() - started < 20
         home.wait_no_process()
-
-
-def hosts(home: Home, name: str = "") -> list[int]:
-    """The hosts that run, of all agents or of one."""
-    relay = str(home.agents()[name]["pid"]) if name else ""
-    found = []
-    for pid in home.processes():
-        try:
-            mine = b"synapse.host" in Path(f"/proc/{pid}/cmdline").read_bytes()
-            parent = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1]
-        except OSError:
-            continue
-        if mine and relay in ("", parent):
-            found.append(pid)
-    return found
 
 
 def home_is_quiet(home: Home, keep: list[int]) -> None:

@@ -18,7 +18,7 @@ from synapse.relay import wire
 from synapse.relay.keyboard import Keyboard
 from synapse.relay.pty import make_winsize
 from synapse.testing import Terminal
-from tests.conftest import Home, wait
+from tests.support.home import Home, wait
 
 PROGRAM = str(Path(__file__).parents[1] / "support" / "relay_host.py")
 

@@ -8,9 +8,9 @@ import pytest
 
 from synapse.messages.display import Display
 from synapse.relay.place import ASK, PATIENCE, Place
-from tests.conftest import SYNAPSE, Home
-from tests.messages.test_display import World, sent
-from tests.terminal.test_overlay import state
+from tests.support.home import SYNAPSE, Home
+from tests.support.overlay_world import World, sent
+from tests.support.screen_state import state
 
 AGENT = b"\x1b[1magent\x1b[m\r\n----\r\n> \r\n----\x1b[A\r\x1b[2C"
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from synapse.testing import Terminal
-from tests.conftest import SYNAPSE, Home, wait
+from tests.support.home import SYNAPSE, Home, wait
 
 
 def installed(*names: str) -> list[str]:

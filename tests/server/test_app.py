@@ -14,7 +14,7 @@ import pytest
 
 from synapse.peers import control
 from synapse.registry import READY, Entry
-from tests.conftest import Home, wait
+from tests.support.home import Home, wait
 from tests.support.running import Lasting
 
 

@@ -10,8 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.server.dialect.test_routes import Elsewhere
-from tests.support.dialect_server import Server, served
+from tests.support.dialect_server import FakeExternalAgents, Server, served
 
 PAGE = Path(__file__).parents[2] / "docs" / "http.md"
 
@@ -42,4 +41,4 @@ def test_every_curl_of_the_page_works() -> None:
             output, _ = await shell.communicate()
             assert shell.returncode == 0 and output, f"{command}\n{output.decode()}"
 
-    served(test, external=Elsewhere())
+    served(test, external=FakeExternalAgents())

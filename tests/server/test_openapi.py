@@ -15,8 +15,7 @@ from schemathesis.core.result import Ok
 from schemathesis.generation import GenerationMode
 from schemathesis.specs.openapi.checks import negative_data_rejection, positive_data_acceptance
 
-from tests.server.dialect.test_routes import Elsewhere
-from tests.support.dialect_server import serving
+from tests.support.dialect_server import FakeExternalAgents, serving
 
 AnyCase = schemathesis.Case[Any]
 # A message of blanks is no message, whatever the schema can say; older ways to write a part are taken.
@@ -31,7 +30,7 @@ def url() -> Iterator[str]:
     over = asyncio.Event()
 
     async def serve() -> None:
-        async with serving(external=Elsewhere(), patience=None, queue=1_000_000) as server:
+        async with serving(external=FakeExternalAgents(), patience=None, queue=1_000_000) as server:
             found[0] = str(server.client.base_url)
             ready.set()
             await over.wait()

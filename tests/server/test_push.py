@@ -18,8 +18,7 @@ from synapse.server.push import PushSender
 from synapse.server.standard.convert import notification
 from synapse.tasks.store import TaskStore
 from synapse.tasks.task import Json
-from tests.support.a2a_server import Served, anywhere, served
-from tests.test_a2a_compat import code, message, send, until
+from tests.support.a2a_server import Served, anywhere, code, message, send, served, until
 
 
 @dataclass

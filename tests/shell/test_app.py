@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from synapse.testing import Terminal
-from tests.conftest import SYNAPSE, Home, wait
+from tests.support.home import SYNAPSE, Home, wait
 
 SHELLS = [
     pytest.param(path, id=name, marks=() if path else pytest.mark.skip(reason=f"there is no {name} here"))

@@ -20,7 +20,7 @@ from synapse.shell.line import Lines, is_whole
 from synapse.shell.marks import Marks
 from synapse.shell.people import Person, people
 from synapse.shell.readers import whole_command
-from tests.conftest import Home
+from tests.support.home import Home
 
 PATTERN = r"^@([\w-]+)\s+(.+)$"
 LINES = Lines(PATTERN, waits=False)

@@ -24,6 +24,7 @@ from synapse.server.standard.handler import A2AHandler
 from synapse.server.standard.routes import standard_routes
 from synapse.tasks.engine import Limits, TaskEngine
 from synapse.tasks.store import TaskStore
+from synapse.tasks.task import Json
 from tests.support.scripted_courier import ScriptedCourier
 
 MakeEngine = Callable[[TaskStore, Limits], TaskEngine]
@@ -109,3 +110,26 @@ async def served(
         await serving
         engine.store.close()
         listener.close()
+
+
+def message(text: str, **more: Any) -> Json:
+    return {"message": {"messageId": "m", "role": "ROLE_USER", "parts": [{"text": text}], **more}}
+
+
+async def send(server: Served, text: str, configuration: Json | None = None, **more: Any) -> Json:
+    params = message(text, **more)
+    if configuration:
+        params["configuration"] = configuration
+    answer = await server.rpc("SendMessage", params)
+    assert "result" in answer, answer
+    return dict(answer["result"]["task"])
+
+
+def code(answer: Json) -> int:
+    return int(answer["error"]["code"])
+
+
+async def until(condition: Callable[[], object]) -> None:
+    async with asyncio.timeout(10):
+        while not condition():
+            await asyncio.sleep(0.005)

@@ -17,11 +17,12 @@ from fastapi import FastAPI
 from synapse.server.about import About
 from synapse.server.app import Door
 from synapse.server.dialect.callbacks import Callbacks
-from synapse.server.dialect.external_routes import ExternalAgents
+from synapse.server.dialect.external_routes import ExternalAgents, ExternalFailed
 from synapse.server.dialect.routes import dialect_routes
 from synapse.server.docs_page import docs_routes
 from synapse.tasks.engine import Limits, TaskEngine
 from synapse.tasks.store import TaskStore
+from synapse.tasks.task import Json
 from tests.support.dialect_courier import ScriptedCourier
 
 SELF = About(
@@ -131,3 +132,25 @@ async def events(response: httpx.Response) -> AsyncIterator[Event]:
             number = value
         elif name == "data":
             data.append(value)
+
+
+class FakeExternalAgents:
+    """An agent that is known, and one that cannot be reached."""
+
+    def __init__(self) -> None:
+        self.agents: dict[str, Json] = {}
+
+    async def discover(self, url: str, alias: str | None) -> Json:
+        if "down" in url:
+            raise ExternalFailed(f"{url} does not answer: is the agent running?")
+        agent = {"alias": alias or "weather", "name": "Weather", "url": url}
+        return self.agents.setdefault(str(agent["alias"]), agent)
+
+    async def list_agents(self) -> list[Json]:
+        return list(self.agents.values())
+
+    async def remove_agent(self, alias: str) -> bool:
+        return self.agents.pop(alias, None) is not None
+
+    async def send_message(self, alias: str, message: str, wait: bool) -> Json:
+        return {"id": "t", "status": "completed" if wait else "working", "message": message}

@@ -1,4 +1,4 @@
-"""An agent elsewhere that does as a test says: answers, lies, redirects, is slow, never ends."""
+"""A remote agent that does as a test says: answers, lies, redirects, is slow, never ends."""
 
 from __future__ import annotations
 
@@ -14,6 +14,12 @@ from tests.support.serving import serving
 Handler = Callable[["Answering"], Awaitable[None]]
 CARD = "/.well-known/agent-card.json"
 OLD_CARD = "/.well-known/agent.json"
+PROTOCOLS = [
+    ("1.0", "JSONRPC", "/"),
+    ("1.0", "HTTP+JSON", "/a2a"),
+    ("0.3", "JSONRPC", "/"),
+    ("0.3", "HTTP+JSON", "/a2a"),
+]
 
 
 class Answering:
@@ -91,7 +97,7 @@ class FakeAgent:
 
 
 @contextmanager
-def elsewhere() -> Iterator[FakeAgent]:
+def fake_agent() -> Iterator[FakeAgent]:
     fake = FakeAgent()
     with serving(fake) as port:
         fake.url = f"http://127.0.0.1:{port}"

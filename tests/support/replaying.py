@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import random
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -89,3 +90,24 @@ def _end(events: list[Any]) -> float:
         if "\x1b[?2004l" in data:
             return float(at) - 0.001
     return last + 3.0  # it was left running: nothing more happens
+
+
+def load(case: Path) -> tuple[tuple[int, int], list[tuple[str, bytes]]]:
+    with gzip.open(case / "session.cast.gz", "rt") as file:
+        head, *events = [json.loads(line) for line in file]
+    return (head["width"], head["height"]), [
+        (kind, data.encode()) for _, kind, data in events if kind in "or"
+    ]
+
+
+def pieces(rng: random.Random, events: list[tuple[str, bytes]]) -> list[tuple[str, bytes]]:
+    """Output cut anywhere, within sequences and characters too."""
+    out = []
+    for kind, data in events:
+        while kind == "o" and data and rng.random() < 0.5:
+            cut = rng.randint(1, len(data))
+            out.append((kind, data[:cut]))
+            data = data[cut:]
+        if data:
+            out.append((kind, data))
+    return out

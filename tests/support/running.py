@@ -8,7 +8,7 @@ from typing import Any
 
 import httpx
 
-from tests.conftest import Home, new_home, wait
+from tests.support.home import Home, new_home, wait
 
 ENDED = ("completed", "failed", "canceled")
 

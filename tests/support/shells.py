@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from synapse.testing import Terminal
-from tests.conftest import Home, wait
+from tests.support.home import Home, wait
 
 SHELLS = [
     pytest.param(name, marks=pytest.mark.skipif(shutil.which(name) is None, reason=f"there is no {name}"))

@@ -2,58 +2,19 @@
 
 from __future__ import annotations
 
-import gzip
-import json
 import random
 from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from synapse.terminal.ghostty import GhosttyScreen
-from synapse.terminal.overlay import Box, Painting, _is_plain, paint, repaint, room
-from synapse.terminal.screen import Row, Screen
-from tests.support.replaying import cases
+from synapse.terminal.overlay import Box, Painting, paint, repaint, room
+from tests.support.replaying import cases, load, pieces
+from tests.support.screen_state import assert_same, state
 
-MODES = (1, 5, 6, 7, 12, 25, 45, 47, 66, 69, 1000, 1002, 1003, 1004, 1006, 1047, 1049, 2004, 2026, 2027, 2031)
 WORDS = ("reply", "漢字かな", "e\u0301", "🎉", "─│╭", "⚠", "ｗ", " ", "x" * 30, "👩\u200d💻")
-
-
-def state(screen: Screen, scrollback: bool = False, strict: bool = True) -> dict[str, Any]:
-    """All that a terminal shows and keeps, as far as the model can tell."""
-    rows = [_plain(row, strict) for row in screen.rows(0, screen.size[1])]
-    contents = screen.contents() if scrollback else ""
-    return {
-        "rows": rows,
-        "cursor": screen.drawing_cursor(),
-        "at": screen.cursor,
-        "visible": screen.cursor_visible,
-        "title": screen.title,
-        "modes": [number for number in MODES if screen.mode(number)],
-        "scrolled": screen.has_scrolled(),
-        "contents": contents if strict else "".join(contents.split()),
-    }
-
-
-def _plain(row: Row, strict: bool) -> Row:
-    """A blank in a wrapped row comes back as a space, since erasing it would unwrap the row; so does one with
-    a look that erasing does not give. Unless `strict`, also where the row has been unwrapped since."""
-    spaces = row.wrapped or not strict
-    return row._replace(
-        cells=[
-            cell._replace(text=" ") if not cell.text and (spaces or not _is_plain(cell.sgr)) else cell
-            for cell in row.cells
-        ]
-    )
-
-
-def assert_same(terminal: Screen, model: Screen, scrollback: bool = False, strict: bool = True) -> None:
-    shown, meant = state(terminal, scrollback, strict), state(model, scrollback, strict)
-    for y, (a, b) in enumerate(zip(shown["rows"], meant["rows"], strict=True)):
-        assert a == b, f"row {y}"
-    assert shown == meant
 
 
 def random_boxes(rng: random.Random, size: tuple[int, int]) -> list[Box]:
@@ -67,27 +28,6 @@ def random_boxes(rng: random.Random, size: tuple[int, int]) -> list[Box]:
         ]
         boxes.append(Box(rng.randint(-1, cols - 1), rng.randint(-1, rows - 1), width, lines))
     return boxes
-
-
-def load(case: Path) -> tuple[tuple[int, int], list[tuple[str, bytes]]]:
-    with gzip.open(case / "session.cast.gz", "rt") as file:
-        head, *events = [json.loads(line) for line in file]
-    return (head["width"], head["height"]), [
-        (kind, data.encode()) for _, kind, data in events if kind in "or"
-    ]
-
-
-def pieces(rng: random.Random, events: list[tuple[str, bytes]]) -> list[tuple[str, bytes]]:
-    """Output cut anywhere, within sequences and characters too."""
-    out = []
-    for kind, data in events:
-        while kind == "o" and data and rng.random() < 0.5:
-            cut = rng.randint(1, len(data))
-            out.append((kind, data[:cut]))
-            data = data[cut:]
-        if data:
-            out.append((kind, data))
-    return out
 
 
 @pytest.mark.parametrize("case", cases(), ids=lambda p: f"{p.parent.name}-{p.name}")

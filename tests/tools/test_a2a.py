@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from synapse.tools import a2a
-from tests.conftest import Home
+from tests.support.home import Home
 
 MODULE = ["-P", "-m", "synapse.tools.a2a"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -25,14 +25,7 @@ from synapse.peers.external import talk as external_talk
 from synapse.peers.external.card import CardRefused
 from synapse.peers.external.http import AddressRefused, Unreachable
 from tests.support.a2a_server import served
-from tests.support.fake_agent import CARD, OLD_CARD, Answering, FakeAgent, elsewhere, never, says
-
-
-@pytest.fixture
-def fake() -> Iterator[FakeAgent]:
-    with elsewhere() as agent:
-        agent.card()
-        yield agent
+from tests.support.fake_agent import CARD, OLD_CARD, PROTOCOLS, Answering, FakeAgent, fake_agent, never, says
 
 
 @pytest.fixture
@@ -48,13 +41,6 @@ def rpc(answer: Callable[[Answering], Any]) -> Any:
 
 
 # --- each protocol, against our own server -----------------------------------------------------------------
-
-PROTOCOLS = [
-    ("1.0", "JSONRPC", "/"),
-    ("1.0", "HTTP+JSON", "/a2a"),
-    ("0.3", "JSONRPC", "/"),
-    ("0.3", "HTTP+JSON", "/a2a"),
-]
 
 
 @pytest.mark.parametrize(("protocol", "binding", "path"), PROTOCOLS)
@@ -187,7 +173,7 @@ def test_redirects_are_followed_on_the_same_host_only(client: A2AClient, fake: F
     fake.on["/rpc"] = round_and_round
     with pytest.raises(SynapseError, match="without end"):
         client.send_message("weather", "rain?")
-    with elsewhere() as thief:
+    with fake_agent() as thief:
         thief.on["/"] = thief.on["/rpc"] = rpc(lambda request: stolen.append(request))
         fake.on["/rpc"] = rpc(lambda request: request.json({}, 307, location=f"{thief.url}/"))
         fake.on["/.well-known/agent-card.json"] = rpc(
@@ -260,7 +246,7 @@ def test_a_token_in_the_open_is_refused(client: A2AClient) -> None:
 def test_aliases(client: A2AClient, fake: FakeAgent) -> None:
     assert client.discover(fake.url).alias == "weather"
     assert client.discover(fake.url + "/").alias == "weather", "the same agent"
-    with elsewhere() as other:
+    with fake_agent() as other:
         other.card()
         with pytest.raises(UsageError, match="already"):
             client.discover(other.url, "weather")

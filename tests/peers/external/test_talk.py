@@ -13,11 +13,8 @@ from synapse.a2a_client import A2ATask, AsyncA2AClient, ExternalAgentRegistry, O
 from synapse.errors import Refused, SynapseError
 from synapse.peers.external import talk as external_talk
 from synapse.peers.external.http import NotThere, Unreachable
-from tests.peers.external.test_client import PROTOCOLS, fake
 from tests.support.a2a_server import served
-from tests.support.fake_agent import CARD, OLD_CARD, Answering, FakeAgent, says
-
-__all__ = ["fake"]
+from tests.support.fake_agent import CARD, OLD_CARD, PROTOCOLS, Answering, FakeAgent, says
 
 ME = Origin("me-id", "claude", in_turn=False)  # a human at an agent's terminal
 WORKING, ASKS = "TASK_STATE_WORKING", "TASK_STATE_INPUT_REQUIRED"

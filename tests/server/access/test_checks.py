@@ -21,7 +21,7 @@ from synapse.server.access.checks import Bodies, Doors, Names, names_for
 from synapse.server.access.connections import HEAD_BYTES, Connection, at_most
 from synapse.server.access.peers import NOBODY, Peer, ask_kernel, is_loopback, search_tables
 from synapse.server.access.rates import MANY, Rates
-from tests.conftest import Home, wait
+from tests.support.home import Home, wait
 from tests.support.serving import Answer, as_nobody, ask, echo, has_ipv6, raw, serving
 
 needs_root = pytest.mark.skipif(os.getuid() != 0, reason="only root can become somebody else")

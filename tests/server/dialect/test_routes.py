@@ -12,11 +12,10 @@ from typing import Any
 import httpx
 import pytest
 
-from synapse.server.dialect.external_routes import ExternalFailed
 from synapse.server.dialect.routes import old_card
 from synapse.tasks import database
 from synapse.tasks.task import Json
-from tests.support.dialect_server import SELF, Server, served, serving
+from tests.support.dialect_server import SELF, FakeExternalAgents, Server, served, serving
 
 
 def refused(response: httpx.Response, status: int, code: str, *words: str) -> str:
@@ -424,28 +423,6 @@ def test_a_disk_that_cannot_be_written_is_said(tmp_path: Path, monkeypatch: pyte
 # --- /external --------------------------------------------------------------------------------------------
 
 
-class Elsewhere:
-    """An agent that is known, and one that cannot be reached."""
-
-    def __init__(self) -> None:
-        self.agents: dict[str, Json] = {}
-
-    async def discover(self, url: str, alias: str | None) -> Json:
-        if "down" in url:
-            raise ExternalFailed(f"{url} does not answer: is the agent running?")
-        agent = {"alias": alias or "weather", "name": "Weather", "url": url}
-        return self.agents.setdefault(str(agent["alias"]), agent)
-
-    async def list_agents(self) -> list[Json]:
-        return list(self.agents.values())
-
-    async def remove_agent(self, alias: str) -> bool:
-        return self.agents.pop(alias, None) is not None
-
-    async def send_message(self, alias: str, message: str, wait: bool) -> Json:
-        return {"id": "t", "status": "completed" if wait else "working", "message": message}
-
-
 def test_agents_elsewhere() -> None:
     async def test(server: Server) -> None:
         found = await server.post("/external/discover", {"url": "http://localhost:9000", "alias": "weather"})
@@ -466,7 +443,7 @@ def test_agents_elsewhere() -> None:
         wrong = await server.post("/external/discover", {"url": "http://x", "alias": "../etc"})
         refused(wrong, 422, "BAD_REQUEST", "alias")
 
-    served(test, external=Elsewhere())
+    served(test, external=FakeExternalAgents())
 
 
 def test_without_a_client_they_say_so() -> None:
@@ -482,7 +459,7 @@ def test_without_a_client_they_say_so() -> None:
 
 def test_every_example_of_the_documentation_works() -> None:
     async def main() -> None:
-        async with serving(external=Elsewhere()) as server:
+        async with serving(external=FakeExternalAgents()) as server:
             document = (await server.get("/openapi.json")).json()
             tried = 0
             for path, operations in document["paths"].items():

@@ -14,9 +14,8 @@ from a2a.types import a2a_pb2 as pb
 
 from synapse.server.standard.grpc import GrpcMissing, open_grpc
 from synapse.server.standard.handler import A2AHandler
-from tests.conftest import Home, wait
-from tests.relay.test_loop import hosts
 from tests.support.a2a_server import served
+from tests.support.home import Home, hosts, wait
 
 HERE = find_spec("grpc") is not None
 

@@ -1,0 +1,86 @@
+"""A real CLI inside Synapse, with a human at its keyboard, and programs that send it tasks."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from synapse.peers import control
+from tests.real.clis import Cli
+from tests.real.driver import Driver
+from tests.support.home import Home
+
+PATIENCE = 60.0
+ENDED = ("completed", "failed", "canceled")
+
+
+class Agent:
+    """One CLI, wrapped, with a human at its keyboard and a second terminal beside it."""
+
+    def __init__(self, driver: Driver, home: Home, cli: Cli) -> None:
+        self.driver = driver
+        self.cli = cli
+        self._home = home
+
+    def _call(self, path: str) -> dict[str, Any]:
+        return control.call(self._home.agents()[self.cli.name], "GET", path)
+
+    @property
+    def why(self) -> dict[str, Any]:
+        return self._call("/why")
+
+    @property
+    def status(self) -> str:
+        return str(self._call("/why")["status"])
+
+    @property
+    def turns(self) -> list[dict[str, Any]]:
+        turns = self._call("/turns")["turns"]
+        assert isinstance(turns, list)
+        return turns
+
+    def until(self, status: str, patience: float = PATIENCE) -> None:
+        deadline = time.monotonic() + patience
+        while self.status != status:
+            assert time.monotonic() < deadline, f"not {status}: {self.why}\n{self.driver.screen.text()}"
+            self.driver.rest(0.05)
+
+    def ended(self, count: int, patience: float = PATIENCE) -> dict[str, Any]:
+        """The `count`th turn, when it has ended."""
+        deadline = time.monotonic() + patience
+        while len(turns := self.turns) < count or turns[count - 1]["ended_at"] is None:
+            assert time.monotonic() < deadline, f"{turns}\n{self.why}\n{self.driver.screen.text()}"
+            self.driver.rest(0.05)
+        return turns[count - 1]
+
+
+class Sender:
+    """Another program on this machine."""
+
+    def __init__(self, wrapped: Agent, home: Home) -> None:
+        self._agent = wrapped
+        self._entry = home.agents()[wrapped.cli.name]
+
+    def send(self, text: str, priority: int = 1) -> str:
+        answer = control.call(
+            self._entry, "POST", f"/tasks/send-priority?priority={priority}", {"message": text}
+        )
+        task = answer["task"]
+        assert isinstance(task, dict)
+        return str(task["id"])
+
+    def get(self, task: str) -> dict[str, Any]:
+        found: Any = control.call(self._entry, "GET", f"/tasks/{task}")
+        return dict(found.get("task", found))
+
+    def answer(self, task: str, text: str) -> None:
+        control.call(self._entry, "POST", f"/tasks/{task}/input", {"input": text})
+
+    def until(self, task: str, *states: str, patience: float = 60.0) -> dict[str, Any]:
+        deadline = time.monotonic() + patience
+        while (found := self.get(task))["state"] not in (states or ENDED):
+            assert time.monotonic() < deadline, (
+                f"{found}\n{self._agent.why}\n{self._agent.driver.screen.text()}"
+            )
+            self._agent.driver.rest(0.05)
+        return found

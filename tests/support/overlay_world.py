@@ -1,0 +1,123 @@
+"""The overlay without processes: display, relay and terminal, with a clock that the test moves."""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+from collections import deque
+from collections.abc import Callable
+
+from synapse.messages.display import Display
+from synapse.messages.inbox import Action, Inbox
+from synapse.relay import wire
+from synapse.relay.veil import Veil
+from synapse.terminal.ghostty import GhosttyScreen
+
+CHORD = (b"\x1d", b"o")
+
+
+class Handle:
+    def __init__(self) -> None:
+        self.cancelled = False
+
+    def cancel(self) -> None:
+        self.cancelled = True
+
+
+class World:
+    """A terminal behind a relay, and a host; frames take their time both ways."""
+
+    def __init__(self, size: tuple[int, int] = (80, 24), young: bool = False) -> None:
+        self.now = 0.0
+        self.terminal, self.model = GhosttyScreen(*size), GhosttyScreen(*size)
+        self.to_host: deque[bytes] = deque()
+        self.to_relay: deque[bytes] = deque()
+        self.timers: list[tuple[float, int, Handle, Callable[[], None]]] = []
+        self.written_relay = self.written_host = 0
+        self.agent = b""  # what the agent was typed
+        self.actions: list[Action] = []
+        self.veil = Veil(CHORD, self.to_host.append)
+        self.inbox = Inbox(lambda: self.now)
+        self.size = size
+        self.drawings = 0
+        self._numbers = itertools.count()
+        self.answers = True  # where its cursor is
+        self.display = Display(
+            *(self.inbox, self.model, lambda: self.written_host, self.to_relay.append, self._later),
+            *(self.actions.append, lambda: self.now, young),
+        )
+
+    def _later(self, seconds: float, call: Callable[[], None]) -> Handle:
+        handle = Handle()
+        heapq.heappush(self.timers, (self.now + seconds, next(self._numbers), handle, call))
+        return handle
+
+    def output(self, data: bytes) -> None:
+        self.terminal.feed(self.veil.lift() + data)
+        self.written_relay += len(data)
+        self.to_host.append(wire.pack(wire.OUTPUT, data))
+
+    def resize(self, cols: int, rows: int) -> None:
+        self.terminal.resize(cols, rows)
+        self.size = (cols, rows)
+        self.veil.forget()
+        self.to_host.append(wire.pack_size(cols, rows))
+
+    def type(self, keys: bytes) -> None:
+        self.agent += self.veil.take(keys)
+
+    def host_turn(self) -> None:
+        for kind, payload in wire.Unpacker().feed(self.to_host.popleft()):
+            if kind == wire.OUTPUT:
+                self.written_host += len(payload)
+                self.model.feed(payload)
+                self.display.output(payload)
+            elif kind == wire.RESIZE:
+                self.model.resize(*wire.unpack_size(payload))
+                self.display.resized()
+            else:
+                self.display.frame(kind, payload)
+
+    def relay_turn(self) -> None:
+        for kind, payload in wire.Unpacker().feed(self.to_relay.popleft()):
+            if kind == wire.OVERLAY:
+                data = self.veil.show(payload, self.written_relay, self.size, None)
+                self.drawings += bool(data)
+                self.terminal.feed(data)
+            elif kind == wire.WHERE:
+                x, y = self.terminal.cursor
+                if self.answers:
+                    self.to_host.append(wire.pack_json(wire.PLACE, [y, x, self.written_relay]))
+            else:
+                self.agent += self.veil.set_state(payload)
+
+    def pass_time(self, seconds: float) -> None:
+        end = self.now + seconds
+        while True:
+            self.settle()
+            if not self.timers or self.timers[0][0] > end:
+                break
+            due, _, handle, call = heapq.heappop(self.timers)
+            self.now = max(self.now, due)
+            if not handle.cancelled:
+                call()
+        self.now = end
+
+    def settle(self) -> None:
+        while self.to_host or self.to_relay:
+            if self.to_host:
+                self.host_turn()
+            if self.to_relay:
+                self.relay_turn()
+
+    def lift(self) -> None:
+        self.terminal.feed(self.veil.lift())
+
+    def shown(self) -> str:
+        return self.terminal.text()
+
+
+def sent(world: World, name: str = "1", target: str = "codex") -> None:
+    world.inbox.sending(name, target, "review this")
+    world.display.changed()
+    world.pass_time(0.3)
