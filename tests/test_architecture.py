@@ -44,7 +44,7 @@ ALLOWED: dict[str, set[str]] = {
     "peers": {"base", "errors", "registry"},
     "a2a_client": {"errors", "peers", "registry", "tasks"},
     "messages": {
-        "a2a_client", "base", "config", "controller", "errors", "launch", "peers", "registry", "relay",
+        "a2a_client", "base", "config", "controller", "errors", "keys", "launch", "peers", "registry", "relay",
         "tasks", "terminal",
     },
     "server": {

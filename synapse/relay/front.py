@@ -12,13 +12,13 @@ from collections import deque
 
 from synapse.relay import wire
 from synapse.relay.console import Console
+from synapse.relay.cursor_position import CursorQuery
 from synapse.relay.keyboard import Keyboard
 from synapse.relay.link import HostLink
-from synapse.relay.place import Place
+from synapse.relay.overlay_layer import OverlayLayer
 from synapse.relay.pty import Pty, split_winsize
 from synapse.relay.reactor import READ, WRITE, Reactor
 from synapse.relay.spool import HOLD
-from synapse.relay.veil import Veil
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ class Front:
         console: Console | None,
         listener: _socket.socket,
         detach_keys: tuple[bytes, bytes],
-        veil: Veil,
+        overlay_layer: OverlayLayer,
         on_gone: Callable[[], None],
         rebalance: Callable[[], None],
         rewatch: Callable[[], None],
@@ -59,7 +59,7 @@ class Front:
         self._listener = listener
         self._detach_keys = detach_keys
         self._chord: Chord | None = None  # of an attached terminal
-        self.veil = veil
+        self.overlay_layer = overlay_layer
         self._on_gone = on_gone  # the terminal that the command was started in has disappeared
         self._rebalance = rebalance
         self._rewatch = rewatch  # the same, when what is to be watched has changed
@@ -75,8 +75,8 @@ class Front:
         self.resized = False  # set by the signal itself, which comes before any key that follows it
         self.stop_wanted = False  # likewise
         self.one_size = True  # it never was another
-        self._place = Place(self._tell_place)
-        self._asked_at = 0  # bytes of output that the terminal had had when it was asked
+        self._cursor_query = CursorQuery(self._tell_cursor)
+        self._asked_after = 0  # bytes of output that the terminal had had when it was asked
 
     def open(self) -> None:
         self._listener.setblocking(False)
@@ -109,7 +109,7 @@ class Front:
         if self._held is not None:
             self._held += data
         elif self.console is not None:
-            self.console.write(self.veil.lift() + data if self.veil.erase else data)
+            self.console.write(self.overlay_layer.remove() + data if self.overlay_layer.erase else data)
             return not self.console.backlog
         return True
 
@@ -120,14 +120,14 @@ class Front:
             refusal = wire.NOBODY
         elif self._held is not None or console.backlog or self.resized:
             refusal = wire.BUSY
-        data = self.veil.show(payload, written, split_winsize(self._pty.winsize), refusal)
+        data = self.overlay_layer.show(payload, written, split_winsize(self._pty.winsize), refusal)
         if console is not None and data:
             console.write(data)
 
     def uncover(self) -> None:
         """Take away what is drawn over the terminal."""
-        if self.console is not None and self.veil.erase:
-            self.console.write(self.veil.lift())
+        if self.console is not None and self.overlay_layer.erase:
+            self.console.write(self.overlay_layer.remove())
 
     def follow(self, data: bytes) -> None:
         """What was written, for the modes it sets. They are read in a pause, or when they are needed."""
@@ -168,8 +168,8 @@ class Front:
                 return
             if self.resized:
                 self.take_size()  # a key typed after a resize must not overtake it
-            if data and self._place.awaited:
-                data = self._place.take(data)
+            if data and self._cursor_query.awaited:
+                data = self._cursor_query.take(data)
             if data and self._chord is not None:
                 data, detach = self._chord.feed(data)
                 if detach:
@@ -177,33 +177,33 @@ class Front:
                     self._detach("detached")
                     return
             if data:
-                data = self.veil.take(data)
+                data = self.overlay_layer.take(data)
             if data:
                 self._keyboard.take(data)
         self._rebalance()
 
-    def ask_place(self, written: int) -> None:
+    def ask_cursor(self, written: int) -> None:
         """The host wants to draw, and does not know where."""
         if self.console is not None and not self._suspended and not self.has_backlog():
-            self._asked_at = written
-            self.console.write(self._place.ask())
+            self._asked_after = written
+            self.console.write(self._cursor_query.ask())
 
-    def _tell_place(self, row: int, column: int) -> None:
-        self._link.send(wire.pack_json(wire.PLACE, [row, column, self._asked_at]))
+    def _tell_cursor(self, row: int, column: int) -> None:
+        self._link.send(wire.pack_json(wire.PLACE, [row, column, self._asked_after]))
 
-    def _await_place(self) -> None:
+    def _await_cursor(self) -> None:
         """Or the shell would be typed the answer."""
         import select
 
         assert self.console is not None
-        while self._place.awaited and self._place.age < ANSWER_AT_MOST:
-            left = max(ANSWER_AT_MOST - self._place.age, 0.0)
+        while self._cursor_query.awaited and self._cursor_query.age < ANSWER_AT_MOST:
+            left = max(ANSWER_AT_MOST - self._cursor_query.age, 0.0)
             if not select.select([self.console.in_fd], [], [], left)[0]:
                 break
             data = self.console.read()
             if not data:
                 break
-            self._place.take(data)
+            self._cursor_query.take(data)
 
     @property
     def suspended(self) -> bool:
@@ -226,7 +226,7 @@ class Front:
             return  # the terminal is gone: the read side reports it
         if winsize != self._pty.winsize or told:
             self.one_size = False
-            self.veil.forget()  # the terminal has reflowed it: the host repaints what was covered
+            self.overlay_layer.forget()  # the terminal has reflowed it: the host repaints what was covered
             self._pty.resize(winsize)
             self._link.send(wire.pack_size(*split_winsize(winsize)))
             self._rewatch()
@@ -280,7 +280,7 @@ class Front:
             self._move_below()
         if cut_off:
             self.console.write(b"\x1b[m")
-        self._await_place()
+        self._await_cursor()
         self._quieten()
 
     def _move_below(self) -> None:
@@ -297,7 +297,7 @@ class Front:
 
     def _forget_console(self) -> None:
         console, self.console, self._held = self.console, None, None
-        self.veil.start_anew()
+        self.overlay_layer.start_anew()
         if console is not None:
             self._reactor.watch(console.in_fd, 0, self._on_ready)
             self._reactor.watch(console.out_fd, 0, self._on_ready)

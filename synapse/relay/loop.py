@@ -15,9 +15,9 @@ from synapse.relay.front import Front
 from synapse.relay.injector import Injector
 from synapse.relay.keyboard import Keyboard
 from synapse.relay.link import LOOK_AFTER, PING_EVERY, SPOOL_LIMIT, HostLink
+from synapse.relay.overlay_layer import OverlayLayer
 from synapse.relay.pty import Pty
 from synapse.relay.reactor import READ, WRITE, Reactor
-from synapse.relay.veil import Veil
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ class Relay:
         self.keyboard = Keyboard(self._reactor, pty, link, self.injector, clear, self._catch_echo, log)
         self.front = Front(
             *(self._reactor, pty, link, self.keyboard, console, listener, detach_keys),
-            Veil(overlay_keys, link.send),
+            OverlayLayer(overlay_keys, link.send),
             *(self._on_terminal_gone, self._balance, self._rewatch),
         )
         self._exited = False
@@ -282,9 +282,9 @@ class Relay:
         elif kind == wire.OVERLAY:
             self.front.overlay(payload, self._link.written)
         elif kind == wire.WHERE:
-            self.front.ask_place(self._link.written)
+            self.front.ask_cursor(self._link.written)
         elif kind == wire.OVERLAY_STATE:
-            if rest := self.front.veil.set_state(payload):
+            if rest := self.front.overlay_layer.set_state(payload):
                 self.keyboard.take(rest)
         elif kind == wire.STOP:
             self.stop("asked to")
@@ -299,7 +299,7 @@ class Relay:
         self._link.drop(why)
         self.keyboard.host_went()
         self.front.uncover()
-        self.front.veil.host_gone()
+        self.front.overlay_layer.host_gone()
         self._at_ease = False
         self._reactor.later(self._link.restart_delay(), self._start_host)
 

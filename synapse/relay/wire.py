@@ -39,7 +39,7 @@ INJECT = 25  # JSON: what to type between the keys of a human (injector.py)
 NAMES = 26  # JSON: "names" that can be written to, and what the settings say of input routing
 COMMAND_TAKEN = 27  # JSON: the "id" of a command that is stored; "kept": why it is not, the line stays; or
 # "refused": the line goes to the agent
-OVERLAY = 35  # a drawing over the human's terminal (veil.py)
+OVERLAY = 35  # a drawing over the human's terminal (overlay_layer.py)
 WHERE = 37  # where is the cursor in the human's terminal?
 OVERLAY_STATE = 36  # JSON: "chord": there is something to open; "focus": it may keep the focus, or
 # "used" so many bytes of the keys that it was given
