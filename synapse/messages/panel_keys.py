@@ -5,8 +5,9 @@ from synapse.keys.decoder import KEY, MOUSE, PASTE, TEXT, KeyDecoder
 _NAMES = {
     "up": "Up", "down": "Down", "left": "Left", "right": "Right", "home": "Home", "end": "End",
     "page-up": "PageUp", "page-down": "PageDown", "delete": "Delete", "enter": "Enter",
-    "shift-enter": "Enter", "ctrl-j": "Enter", "esc": "Escape", "shift-esc": "Escape", "tab": "Tab", "shift-tab": "S-Tab",
-    "backspace": "Backspace", "wheel-up": "WheelUp", "wheel-down": "WheelDown",
+    "shift-enter": "Enter", "ctrl-j": "Enter", "esc": "Escape", "shift-esc": "Escape",
+    "tab": "Tab", "shift-tab": "S-Tab", "backspace": "Backspace",
+    "wheel-up": "WheelUp", "wheel-down": "WheelDown",
 }  # fmt: skip
 _WITH_ANY_MODIFIER = {"up", "down", "left", "right", "home", "end", "page-up", "page-down", "delete"}
 

@@ -5,10 +5,13 @@ from collections.abc import Iterator, Sequence
 
 
 def char_width(char: str) -> int:
+    """The cells that one character adds. A test compares this with the emulator, and names the exceptions."""
     if char < "\u0300":
         return 0 if char < " " or "\x7f" <= char < "\xa0" or char == "\xad" else 1
-    if unicodedata.category(char) in ("Mn", "Me", "Cf"):
+    if unicodedata.category(char) in ("Mn", "Me", "Cf", "Zl", "Zp"):
         return 0
+    if "\u1160" <= char < "\u1200" or "\ud7b0" <= char < "\ud800":
+        return 0  # Hangul vowels and final consonants join the syllable before them
     return 2 if unicodedata.east_asian_width(char) in "WF" else 1
 
 

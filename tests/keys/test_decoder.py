@@ -80,7 +80,7 @@ def test_the_mouse_is_known_in_all_its_encodings(name: str, encodings: list[byte
 REPORTS = [
     b"\x1b[I", b"\x1b[O", b"\x1b[?62;22c", b"\x1b[>0;276;0c", b"\x1b[=0c", b"\x1b[24;80R", b"\x1b[?1;1R",
     b"\x1b[?1u", b"\x1b[?2026;2$y", b"\x1b[4;2$y", b"\x1b[0n", b"\x1b[?997;1n", b"\x1b[8;24;80t",
-    b"\x1b[48;24;80;0;0t", b"\x1b]11;rgb:0000/0000/0000\x1b\\", b"\x1b]52;c;aGk=\x07", 
+    b"\x1b[48;24;80;0;0t", b"\x1b]11;rgb:0000/0000/0000\x1b\\", b"\x1b]52;c;aGk=\x07",
     b"\x1bP>|kitty(1)\x1b\\", b"\x1bP1$r0m\x1b\\", b"\x1b_Gi=1;OK\x1b\\",
 ]  # fmt: skip
 
