@@ -41,7 +41,15 @@ class Keyboard:
         self._injector = injector
         self._on_keys = on_keys
         self._log = log
-        self._outbox = Outbox(reactor, link, injector, clear, self._submit, self._keep, log)
+        self._outbox = Outbox(
+            reactor=reactor,
+            link=link,
+            injector=injector,
+            clear=clear,
+            submit=self._submit,
+            keep=self._keep,
+            log=log,
+        )
         self._made: InputRouter | None = None
         self._reads = 0
         self._settling = False

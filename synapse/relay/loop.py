@@ -62,11 +62,27 @@ class Relay:
         self._log = log
         self._reactor = Reactor()
         self.injector = Injector(self._reactor, pty, self._tell_injected)
-        self.keyboard = Keyboard(self._reactor, pty, link, self.injector, clear, self._catch_echo, log)
+        self.keyboard = Keyboard(
+            reactor=self._reactor,
+            pty=pty,
+            link=link,
+            injector=self.injector,
+            clear=clear,
+            on_keys=self._catch_echo,
+            log=log,
+        )
         self.front = Front(
-            *(self._reactor, pty, link, self.keyboard, console, listener, detach_keys),
-            OverlayLayer(overlay_keys, link.send),
-            *(self._on_terminal_gone, self._balance, self._rewatch),
+            reactor=self._reactor,
+            pty=pty,
+            link=link,
+            keyboard=self.keyboard,
+            console=console,
+            listener=listener,
+            detach_keys=detach_keys,
+            overlay_layer=OverlayLayer(overlay_keys, link.send),
+            on_gone=self._on_terminal_gone,
+            rebalance=self._balance,
+            rewatch=self._rewatch,
         )
         self._exited = False
         self._eof = False
