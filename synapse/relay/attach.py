@@ -37,7 +37,7 @@ class Client:
         self._buffer = b""
 
     def receive(self) -> list[dict[str, object]] | None:
-        """Whole messages, or None when the client is gone or talks nonsense."""
+        """Whole messages, or None when the client is gone or sends something invalid."""
         try:
             data, fds, _, _ = socket.recv_fds(self.connection, MESSAGE_LIMIT, 2)
         except BlockingIOError:

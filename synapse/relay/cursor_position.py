@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from synapse.keys.stream import KeyStream
 
 ASK = b"\x1b[6n"
-PATIENCE = 10.0  # seconds; what looks like an answer after that is a key: Shift-F3 has the same form
+ANSWER_TIMEOUT = 10.0  # seconds; what looks like an answer after that is a key: Shift-F3 has the same form
 
 
 class CursorQuery:
@@ -45,7 +45,7 @@ class CursorQuery:
         """What the terminal sent, without the answer."""
         if self._stream is None:
             return data
-        if self.age > PATIENCE:
+        if self.age > ANSWER_TIMEOUT:
             self.awaited = False
         if not self.awaited:
             held, self._stream = self._stream.held, None

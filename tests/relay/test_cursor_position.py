@@ -7,7 +7,7 @@ import time
 import pytest
 
 from synapse.messages.display import Display
-from synapse.relay.cursor_position import ASK, PATIENCE, CursorQuery
+from synapse.relay.cursor_position import ANSWER_TIMEOUT, ASK, CursorQuery
 from tests.support.home import SYNAPSE, Home
 from tests.support.overlay_world import World, sent
 from tests.support.screen_state import state
@@ -43,7 +43,7 @@ def test_an_answer_that_never_came_is_not_waited_for_for_ever() -> None:
     now = [0.0]
     query = CursorQuery(lambda row, column: None, lambda: now[0])
     query.ask()
-    now[0] = PATIENCE + 1
+    now[0] = ANSWER_TIMEOUT + 1
     assert query.take(b"\x1b[1;2R") == b"\x1b[1;2R" and not query.awaited  # Shift-F3
 
 

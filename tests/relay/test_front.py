@@ -159,7 +159,7 @@ class World:
         return human
 
     def close(self) -> None:
-        self.front.say_goodbye(0)
+        self.front.tell_exit(0)
         self.listener.close()
         for human in self.humans:
             human.connection.close()
@@ -325,7 +325,7 @@ def test_the_answer_to_the_cursor_query_goes_to_the_host_alone(world: World) -> 
 
 def test_at_the_end_the_attached_terminal_is_told_the_status(world: World) -> None:
     human = world.attached()
-    world.front.let_go(cut_off=True)
-    world.front.say_goodbye(5)
+    world.front.release(cut_off=True)
+    world.front.tell_exit(5)
     assert human.is_restored and human.events[-1] == {"event": "exited", "status": 5}
     assert b"\x1b[m" in human.seen and b"\x1b[?2004l" in human.seen

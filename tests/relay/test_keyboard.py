@@ -9,7 +9,7 @@ import pytest
 from synapse.keys.typed import CLEARED, SUBMITTED, TYPED
 from synapse.relay import wire
 from synapse.relay.injector import Injector
-from synapse.relay.keyboard import DRAFT_LIMIT, SETTLED, Keyboard
+from synapse.relay.keyboard import DRAFT_LIMIT, ESCAPE_TIMEOUT, Keyboard
 from synapse.relay.pty import make_winsize
 
 ROUTING = b'{"names": ["codex"]}'
@@ -132,7 +132,7 @@ def test_an_escape_is_passed_on_at_once_and_told_when_nothing_follows(world: Wor
     world.keyboard.take(b"a")
     world.keyboard.take(b"\x1b")
     assert world.agent.typed == b"a\x1b" and world.draft() == (False, "a")
-    world.clock.pass_time(SETTLED)
+    world.clock.pass_time(ESCAPE_TIMEOUT)
     assert world.draft() == (False, None)  # some programs clear the line, some do not
     assert world.agent.typed == b"a\x1b"
 
