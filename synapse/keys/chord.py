@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import time
+
 from synapse.keys.decoder import KEY, REPORT, SILENT, TEXT, KeyDecoder
 from synapse.keys.stream import PART, KeyStream
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from synapse.keys.decoder import Meaning
 
 _ESCAPE = (KEY, "esc")
@@ -18,10 +22,10 @@ class Chord:
     The first key pressed twice is passed on once. Keys inside a paste are text. Caps Lock does not matter.
     """
 
-    def __init__(self, first: bytes, second: bytes) -> None:
+    def __init__(self, first: bytes, second: bytes, clock: Callable[[], float] = time.monotonic) -> None:
         self._keys = (_key(first), _key(second))
         self._first_byte = first[:1]
-        self._stream = KeyStream()
+        self._stream = KeyStream(clock=clock)
         self._armed = False  # the first key was the last key
         self._held = b""  # its bytes
         self.rest = b""  # what came after a complete chord

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+import time
 
 from synapse.keys.decoder import PASTE, KeyDecoder
+from synapse.keys.typed import ESCAPE_TIMEOUT
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     Piece = tuple[str, str, bytes]
 
@@ -24,9 +26,13 @@ class KeyStream:
     at once. The bytes of a paste are PASTE pieces without a value.
     """
 
-    def __init__(self, held_back: re.Pattern[bytes] = NUMBERED) -> None:
+    def __init__(
+        self, held_back: re.Pattern[bytes] = NUMBERED, clock: Callable[[], float] = time.monotonic
+    ) -> None:
         self._decoder = KeyDecoder(paste_limit=0)
         self._held_back = held_back
+        self._clock = clock
+        self._begun_at = 0.0  # when a sequence that was passed on began
         self.held = b""
         self.rest = 0  # bytes of the last read that come after the piece just returned
 
@@ -47,6 +53,8 @@ class KeyStream:
     def feed(self, data: bytes) -> Iterator[Piece]:
         """A caller that stops the iteration early feeds the last `rest` bytes again."""
         decoder = self._decoder
+        if decoder.pending and not self.held and self._clock() - self._begun_at > ESCAPE_TIMEOUT:
+            decoder.settle()
         buffer, shift, at = self.held + data, len(self.held), 0
         self.held = b""
         for kind, value, start, end in decoder.decode(data):
@@ -64,4 +72,5 @@ class KeyStream:
         if pending and len(pending) <= len(buffer) - at and self._held_back.fullmatch(pending):
             self.held = pending
         elif at < len(buffer):
+            self._begun_at = self._clock()
             yield PART if pending else PASTE, "", buffer[at:]

@@ -1,6 +1,7 @@
 """What a series of keys does to the line in a composer: nothing, something typed, submitted, or cleared."""
 
 NOTHING, TYPED, SUBMITTED, CLEARED = -1, 0, 1, 2
+ESCAPE_TIMEOUT = 0.05  # seconds after which a lone ESC is the Escape key and not the beginning of a sequence
 
 _ENDS = {"enter": SUBMITTED, "ctrl-c": CLEARED, "ctrl-u": CLEARED}
 

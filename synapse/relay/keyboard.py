@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from synapse.base import jsontext
-from synapse.keys.typed import NOTHING, SUBMITTED, TYPED
+from synapse.keys.typed import ESCAPE_TIMEOUT, NOTHING, SUBMITTED, TYPED
 from synapse.relay import wire
 from synapse.relay.outbox import Outbox
 from synapse.relay.pty import Pty, split_winsize
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from synapse.relay.link import HostLink
     from synapse.relay.reactor import Reactor
 
-ESCAPE_TIMEOUT = 0.05  # seconds after which an ESC is the Escape key
 LOAD_AFTER = 0.3  # seconds; importing the router would slow the agent's start
 DRAFT_LIMIT = 16_000  # characters of a draft that are sent to the host with every key
 

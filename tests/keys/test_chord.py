@@ -88,6 +88,18 @@ def test_escape_can_be_a_key_of_a_chord() -> None:
     assert it.feed(b"o") == (b"", True)
 
 
+def test_an_escape_pressed_a_while_before_does_not_belong_to_the_first_key() -> None:
+    now = [0.0]
+    for before in (b"\x1b", b"\x1b["):
+        it = Chord(b"\x1d", b"d", lambda: now[0])
+        assert it.feed(before) == (before, False)
+        now[0] += 1.0
+        assert it.feed(b"\x1dd") == (b"", True)
+        assert it.feed(b"\x1b") == (b"\x1b", False)
+        now[0] += 1.0
+        assert [it.feed(key) for key in (b"[", b"1", b"2")] == [(b"[", False), (b"1", False), (b"2", False)]
+
+
 def test_what_the_terminal_sends_by_itself_is_no_key_of_a_chord() -> None:
     it = chord()
     assert it.feed(b"\x1d\x1b[I") == (b"\x1b[I", False)

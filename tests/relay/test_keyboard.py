@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from synapse.keys.typed import CLEARED, SUBMITTED, TYPED
+from synapse.keys.typed import CLEARED, ESCAPE_TIMEOUT, SUBMITTED, TYPED
 from synapse.relay import wire
 from synapse.relay.injector import Injector
-from synapse.relay.keyboard import DRAFT_LIMIT, ESCAPE_TIMEOUT, Keyboard
+from synapse.relay.keyboard import DRAFT_LIMIT, Keyboard
 from synapse.relay.pty import make_winsize
 
 ROUTING = b'{"names": ["codex"]}'
