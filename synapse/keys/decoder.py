@@ -17,6 +17,7 @@ OTHER   anything else
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -207,6 +208,7 @@ def _named(name: str | None, held: int, body: bytes | str) -> Meaning:
     return KEY, f"{'super-' if held & 0x38 else ''}{prefix}{name.removeprefix('ctrl-')}"
 
 
+@lru_cache(256)  # few keys make up most of what is typed
 def _csi(body: str) -> Meaning:
     parameters, final = body[:-1], body[-1]
     lead = parameters[:1]
