@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 
 from synapse.keys.commands import PATTERN, Command, CommandParser, Refusal
-from synapse.keys.decoder import KEY, OTHER, PASTE, REPORT, TEXT, KeyDecoder
+from synapse.keys.decoder import KEY, MOUSE, OTHER, PASTE, REPORT, SILENT, TEXT, KeyDecoder
 from synapse.keys.line_editor import COOKED, LineEditor
 
 TYPE_CHECKING = False
@@ -132,11 +132,11 @@ class InputRouter:
                 self._apply(kind, value)
 
     def _submits(self, key: str) -> bool:
-        return key == "enter" or (key == "linefeed" and (self._cooked is None or self._cooked()))
+        return key == "enter" or (key == "ctrl-j" and (self._cooked is None or self._cooked()))
 
     def _apply(self, kind: str, value: str) -> None:
         editor = self.editor
-        if kind == REPORT:
+        if kind in (REPORT, SILENT) or (kind == MOUSE and value != "click"):
             return
         if kind == TEXT:
             editor.insert(value)
@@ -145,7 +145,7 @@ class InputRouter:
         elif kind == OTHER or (self._cooked is not None and value not in COOKED and self._cooked()):
             editor.forget()
         else:
-            editor.key("newline" if value == "linefeed" else value)
+            editor.key(value)
         if self.typed != SUBMITTED:
             self.typed = CLEARED if value in ("ctrl-c", "ctrl-u") and editor.is_empty else TYPED
 

@@ -44,8 +44,8 @@ ALLOWED: dict[str, set[str]] = {
     "peers": {"base", "errors", "registry"},
     "a2a_client": {"errors", "peers", "registry", "tasks"},
     "messages": {
-        "a2a_client", "base", "config", "controller", "errors", "launch", "peers", "registry", "relay",
-        "tasks", "terminal",
+        "a2a_client", "base", "config", "controller", "errors", "keys", "launch", "peers", "registry",
+        "relay", "tasks", "terminal",
     },
     "server": {
         "a2a_client", "base", "controller", "errors", "event_emitter", "keys", "peers", "registry", "tasks",

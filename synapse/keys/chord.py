@@ -1,68 +1,82 @@
-"""The two keys that detach an attached terminal, in whichever way the terminal encodes them."""
+"""Two keys in a row, such as `Ctrl-] d`, in whichever way the terminal encodes them."""
 
-import re
+from __future__ import annotations
 
-_KITTY = re.compile(rb"\x1b\[(\d+)(?::\d*)*(?:;(\d+)(?::(\d+))?)?(?:;[\d:]*)?u|\x1b\[27;(\d+);(\d+)~")
+import time
+
+from synapse.keys.decoder import KEY, REPORT, SILENT, TEXT, KeyDecoder
+from synapse.keys.stream import PART, KeyStream
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from synapse.keys.decoder import Meaning
+
+_ESCAPE = (KEY, "esc")
 
 
 class Chord:
-    """Keys pass through; the second key of the chord, right after the first, is reported and not passed.
+    """Keys pass through. The second key right after the first completes the chord, and neither is passed on.
 
-    The first key twice passes it on once.
+    The first key pressed twice is passed on once. Keys inside a paste are text. Caps Lock does not matter.
     """
 
-    def __init__(self, first: bytes, second: bytes) -> None:
-        self._first = first
-        self._second = second
-        self._armed = False
-        self._held = b""  # the first key as it came
+    def __init__(self, first: bytes, second: bytes, clock: Callable[[], float] = time.monotonic) -> None:
+        self._keys = (_key(first), _key(second))
+        self._first_byte = first[:1]
+        self._stream = KeyStream(clock=clock)
+        self._armed = False  # the first key was the last key
+        self._held = b""  # its bytes
         self.rest = b""  # what came after a complete chord
 
     def feed(self, data: bytes) -> tuple[bytes, bool]:
         """What to pass on, and whether the chord is complete."""
+        stream = self._stream
+        if not self._armed and stream.idle and b"\x1b" not in data and self._first_byte not in data:
+            return data, False  # as nearly all keys
         out = bytearray()
-        while data:
-            key, raw, data = self._next(data)
-            if key == b"":  # a release event: belongs to the key before it
-                if self._armed:
-                    self._held += raw
-                else:
-                    out += raw
-            elif not self._armed:
-                if key == self._first:
-                    self._armed, self._held = True, raw
-                else:
-                    out += raw
-            else:
-                self._armed = False
-                if key == self._second:
-                    self.rest = data
-                    return bytes(out), True
-                if key != self._first:
-                    out += self._held
-                out += raw
+        for kind, value, raw in stream.feed(data):
+            if kind == PART and stream.ends_in_escape and self._keys[self._armed] == _ESCAPE:
+                kind, value = _ESCAPE
+                stream.forget_escape()
+            if self._armed and kind == TEXT and self._keys[1] in ((TEXT, value[0]), (TEXT, value[0].lower())):
+                return self._complete(out, data, stream.rest + _after_first(value, raw))
+            if self._take((kind, value), raw, out):
+                return self._complete(out, data, stream.rest)
         return bytes(out), False
 
-    def _next(self, data: bytes) -> tuple[bytes, bytes, bytes]:
-        """One key as legacy bytes, as it came, and the rest. Runs of other bytes come as one key."""
-        match = _KITTY.match(data)
-        if match:
-            code, modifiers, event, other_modifiers, other_code = match.groups()
-            number = int(code or other_code)
-            bits = int(modifiers or other_modifiers or 1) - 1 & ~0xC0  # caps and num lock do not count
-            raw = match.group()
-            return b"" if event == b"3" else _legacy(number, bits), raw, data[len(raw) :]
-        if data[:1] == b"\x1b" or self._armed or data[:1] == self._first:
-            cut = 1 if data[:1] != b"\x1b" else max(data.find(b"\x1b", 1), 0) or len(data)
-            return data[:cut], data[:cut], data[cut:]
-        stops = [i for i in (data.find(b"\x1b"), data.find(self._first)) if i >= 0]
-        cut = min(stops) if stops else len(data)
-        return data[:cut], data[:cut], data[cut:]
+    def _take(self, key: Meaning, raw: bytes, out: bytearray) -> bool:
+        """Pass one key on or hold it back; whether it completes the chord."""
+        first, second = self._keys
+        if self._armed and key[0] == SILENT:
+            self._held += raw  # belongs to the first key
+        elif key[0] in (SILENT, REPORT) and key != first:
+            out += raw
+        elif not self._armed:
+            if key == first:
+                self._armed, self._held = True, raw
+            else:
+                out += raw
+        elif key == second:
+            return True
+        else:
+            self._armed = False
+            out += raw if key == first else self._held + raw
+        return False
+
+    def _complete(self, out: bytearray, data: bytes, rest: int) -> tuple[bytes, bool]:
+        self._armed = False
+        self.rest = data[len(data) - rest :]
+        return bytes(out), True
 
 
-def _legacy(code: int, bits: int) -> bytes:
-    if bits == 4 and 0x40 <= code < 0x80:
-        return bytes([code & 0x1F])
-    if bits == 0 and code < 0x110000:
-        return chr(code).encode("utf-8", "replace")
-    return b"\xff"  # some other key
+def _key(encoded: bytes) -> Meaning:
+    decoder = KeyDecoder()
+    events = [event[:2] for event in decoder.decode(encoded)] + decoder.settle()
+    return events[0]
+
+
+def _after_first(text: str, raw: bytes) -> int:
+    """The bytes after the first character. A key that kitty encodes is one piece, whatever it types."""
+    return len(raw) - len(text[0].encode()) if raw[:1] != b"\x1b" else 0

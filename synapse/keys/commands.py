@@ -1,4 +1,4 @@
-"""Lines that go to another agent: `@name [flags] message`. Pure."""
+"""The grammar of lines for another agent: `@name [flags] message`. Pure."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _WORD = re.compile(r"(\S+)\s*")
 
 
 class Command(Record):
-    """A message for another agent, and the line it was typed as; `enter` is what was typed to send it."""
+    """A message for another agent, the line it was typed as, and the bytes of the Enter that sent it."""
 
     __slots__ = ("enter", "length", "line", "message", "name", "priority", "timeout", "wait")
     name: str
@@ -32,7 +32,7 @@ class Command(Record):
 
 
 class Refusal(Record):
-    """A line that was meant for another agent and cannot be sent, with the sentence that says why."""
+    """A line for another agent that cannot be sent, and the reason as a sentence."""
 
     __slots__ = ("enter", "line", "name", "reason")
     name: str
@@ -42,12 +42,12 @@ class Refusal(Record):
 
 
 class CommandParser:
-    """`names` are those that are known; with None every name is. Their case does not matter."""
+    """`names` are the known names, without regard to case; with None every name is known."""
 
     def __init__(self, pattern: str = PATTERN, names: Iterable[str] | None = None) -> None:
         self.set_pattern(pattern)
         self.set_names(names)
-        self.passthrough = True  # an unknown name makes no command; else it is refused
+        self.passthrough = True  # a line with an unknown name is ordinary input; if False, it is refused
 
     def set_pattern(self, pattern: str) -> None:
         try:
@@ -67,11 +67,11 @@ class CommandParser:
         return (name, rest) if name and rest else None
 
     def known(self, name: str) -> str | None:
-        """The name as it is written, if it is known."""
+        """The known name in its own spelling, or None."""
         return name if self._names is None else self._names.get(name.casefold())
 
     def parse(self, line: str, enter: bytes = b"\r", wait: bool = True) -> Command | Refusal | None:
-        """`wait` is for a line without a flag that says."""
+        """`wait` is the default for a line without a flag for it."""
         found = self.split(line)
         if found is None:
             return None
@@ -131,7 +131,7 @@ def _wrong_value(flag: str, value: str) -> str:
 
 
 def _unquoted(text: str) -> str:
-    """Without the quotes around the whole of it, as one would write it in a shell."""
+    """Without quotes around the whole text, as in a shell."""
     quote = text[:1]
     if quote in ("'", '"') and len(text) > 1 and text[-1] == quote and quote not in text[1:-1]:
         return text[1:-1].strip()

@@ -95,7 +95,7 @@ class LineEditor:
     def _key_unknown(self, name: str) -> None:
         if name == "ctrl-u":
             self._blank, self.text, self.cursor = True, "", 0
-        elif name not in ("backspace", "click", "backtab"):
+        elif name not in ("backspace", "click", "shift-tab"):
             self.forget()
         else:
             self.text, self.cursor = "", 0
@@ -286,11 +286,16 @@ _EDITS: dict[str, Callable[[LineEditor], None]] = {
     "alt-backspace": LineEditor._kill_word_back,
     "alt-d": LineEditor._kill_word,
     "alt-b": LineEditor._word_left,
-    "word-left": LineEditor._word_left,
+    "alt-left": LineEditor._word_left,
+    "ctrl-left": LineEditor._word_left,
     "alt-f": LineEditor._word_right,
-    "word-right": LineEditor._word_right,
-    "newline": LineEditor._newline,
+    "alt-right": LineEditor._word_right,
+    "ctrl-right": LineEditor._word_right,
+    "ctrl-j": LineEditor._newline,
+    "alt-enter": LineEditor._newline,
+    "shift-enter": LineEditor._newline,
+    "ctrl-alt-j": LineEditor._newline,
     "esc": LineEditor._esc,
     "click": LineEditor._only_if_empty,
-    "backtab": LineEditor._only_if_empty,
+    "shift-tab": LineEditor._only_if_empty,
 }

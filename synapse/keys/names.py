@@ -1,8 +1,8 @@
-"""Key names, as tmux spells them, to the bytes a terminal sends for them.
+"""Turns key names, as tmux spells them, into the bytes that a terminal sends.
 
 `C-c`, `^c`, `M-x`, `S-Up`, `C-M-Left`, `Enter`, `F5`, `PPage` and so on, without regard to case. As with
-`tmux send-keys`, what is no key name is text. Sequences are xterm's; keys that have none with a modifier
-(`S-Enter`) use `CSI … u`, which every agent CLI that was measured reads.
+`tmux send-keys`, anything else is text. The sequences are xterm's; a key with a modifier that has none there
+(`S-Enter`) uses `CSI … u`, which all measured agent CLIs read.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ NAMES = (
 
 
 def encode(names: Iterable[str], application_cursor: bool = False) -> bytes:
-    """The bytes for each name in turn; what is no key name goes as the text it is."""
+    """The bytes for each name in turn; anything that is no key name is typed as text."""
     out = bytearray()
     for name in names:
         key = parse_key(name, application_cursor)
@@ -49,7 +49,7 @@ def encode(names: Iterable[str], application_cursor: bool = False) -> bytes:
 
 
 def parse_key(name: str, application_cursor: bool = False) -> bytes | None:
-    """The bytes of one key, or None if `name` is none. A single character is the key that types it."""
+    """The bytes of one key, or None if there is no such key. A single character is the key that types it."""
     modifiers = 0
     rest = name
     if len(rest) > 1 and rest[0] == "^":
@@ -63,7 +63,7 @@ def parse_key(name: str, application_cursor: bool = False) -> bytes | None:
 
 
 def parse_chord(text: str) -> tuple[bytes, bytes] | None:
-    """`C-] d` as two keys. The first must not be one that types a character: it is held back."""
+    """`C-] d` as two keys. The first is held back, so it must not be a key that types a character."""
     keys = [parse_key(name) for name in text.split()]
     if len(keys) != 2 or keys[0] is None or keys[1] is None:
         return None

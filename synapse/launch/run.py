@@ -93,7 +93,7 @@ def run_agent(
         link.close(patience=3.0 if console is None or relay.stopping else 0.0)
     finally:
         agent.release()
-    relay.front.say_goodbye(status)
+    relay.front.tell_exit(status)
     if report is not None:
         report({"ended": status, "output": link.recent().decode("utf-8", "replace")})
     return status

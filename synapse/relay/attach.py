@@ -12,6 +12,7 @@ import os
 import socket
 import struct
 import sys
+import termios
 
 from synapse.relay.console import Console
 
@@ -36,7 +37,7 @@ class Client:
         self._buffer = b""
 
     def receive(self) -> list[dict[str, object]] | None:
-        """Whole messages, or None when the client is gone or talks nonsense."""
+        """Whole messages, or None when the client is gone or sends something invalid."""
         try:
             data, fds, _, _ = socket.recv_fds(self.connection, MESSAGE_LIMIT, 2)
         except BlockingIOError:
@@ -63,11 +64,17 @@ class Client:
             pass  # gone: the read side reports it
 
     def take_console(self, message: dict[str, object]) -> Console:
-        """The terminal that came with an attach message."""
+        """The terminal that came with an attach message. ValueError or OSError if none did."""
         paths = message.get("paths")
         in_path, out_path = paths if isinstance(paths, list) else ("", "")
-        in_fd, out_fd = self.take_fds()
-        return Console(in_fd, out_fd, (str(in_path), str(out_path)))
+        fds = self.take_fds()
+        try:
+            in_fd, out_fd = fds
+            return Console(in_fd, out_fd, (str(in_path), str(out_path)))
+        except (ValueError, OSError, termios.error) as error:
+            for fd in fds:
+                os.close(fd)
+            raise ValueError(str(error)) from error
 
     def take_fds(self) -> list[int]:
         fds, self.fds = self.fds, []

@@ -1,4 +1,4 @@
-"""A human's terminal: raw mode and back, size, bytes both ways. Knows nothing of the agent."""
+"""A human's terminal: raw mode, size, reading and writing. Knows nothing of the agent."""
 
 import errno
 import os
@@ -7,7 +7,7 @@ import time
 
 from synapse.relay.pty import get_winsize
 
-RESTORE_PATIENCE = 0.5  # seconds for a terminal that takes nothing
+RESTORE_TIMEOUT = 0.5  # seconds for a terminal that does not read
 
 Attributes = list[int | list[bytes | int]]  # as termios gives and takes them
 
@@ -16,7 +16,7 @@ class Console:
     def __init__(self, in_fd: int, out_fd: int, paths: tuple[str, str] = ("", "")) -> None:
         self.in_fd = in_fd
         self.out_fd = out_fd
-        self.paths = paths  # of the two ends, for whoever must restore the terminal when we are gone
+        self.paths = paths  # for a process that restores the terminal when the relay was killed
         self.saved: Attributes = termios.tcgetattr(in_fd)
         self.raw = _raw(self.saved)
         self.backlog = bytearray()  # what the terminal has not yet taken
@@ -28,8 +28,8 @@ class Console:
     def of_this_process(cls) -> "Console":
         """The terminal on standard input and output.
 
-        Opened afresh where it can be: O_NONBLOCK on fd 0 itself would be shared with the user's shell and
-        stay on after us.
+        Opened again if possible: O_NONBLOCK on fd 0 itself would be shared with the user's shell and stay on
+        afterwards.
         """
         fds, paths = [], []
         for fd, flags in ((0, os.O_RDONLY), (1, os.O_WRONLY)):
@@ -58,7 +58,7 @@ class Console:
         try:
             return os.tcgetpgrp(self.in_fd) == os.getpgrp()
         except OSError:
-            return True  # not our controlling terminal: nobody stops us from using it
+            return True  # not our controlling terminal, so no job control applies
 
     def read(self) -> bytes | None:
         """What the human typed: None if nothing now, b"" if the terminal is gone."""
@@ -91,7 +91,7 @@ class Console:
                 self.backlog.clear()
 
     def drain(self) -> None:
-        """Write what is left, however slow the terminal, but not for ever for one that is gone."""
+        """Write what is left, however slowly the terminal reads; give up after 5 s without progress."""
         import select
 
         while self.backlog:
@@ -122,7 +122,7 @@ class Console:
 def restore_terminal(description: dict[str, object], undo: bytes) -> None:
     """From another process, when the relay was killed: modes off, termios back.
 
-    Only where the terminal is still as the relay left it; a shell that has taken it back knows better.
+    Only if the terminal is still as the relay left it: a shell that has taken it back has set its own modes.
     """
     paths, saved, raw = description["paths"], description["saved"], description["raw"]
     assert isinstance(paths, list) and isinstance(saved, list) and isinstance(raw, list)
@@ -135,7 +135,7 @@ def restore_terminal(description: dict[str, object], undo: bytes) -> None:
     try:
         if _comparable(termios.tcgetattr(fd)) == _comparable(_rebuilt(raw)):
             termios.tcsetattr(fd, termios.TCSANOW, _rebuilt(saved))
-        _write_within(RESTORE_PATIENCE, fd, undo)
+        _write_within(RESTORE_TIMEOUT, fd, undo)
     except (OSError, termios.error):
         pass
     finally:

@@ -1,7 +1,7 @@
 """The human's side of the relay: the terminal in front of the agent, if there is one.
 
-It is the terminal that the command was started in, for good; or, for a background agent, whichever attached
-last.
+For an agent in the foreground that is always the terminal that the command was started in; for a background
+agent it is the terminal that attached last.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from collections import deque
 
 from synapse.relay import wire
 from synapse.relay.console import Console
+from synapse.relay.cursor_position import CursorQuery
 from synapse.relay.keyboard import Keyboard
 from synapse.relay.link import HostLink
-from synapse.relay.place import Place
+from synapse.relay.overlay_layer import OverlayLayer
 from synapse.relay.pty import Pty, split_winsize
 from synapse.relay.reactor import READ, WRITE, Reactor
 from synapse.relay.spool import HOLD
-from synapse.relay.veil import Veil
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -32,9 +32,9 @@ if TYPE_CHECKING:
 else:
     import _signal as signal
 
-HIGH_WATER = 256 * 1024  # bytes waiting for somebody slow: stop reading where they come from
-SNAPSHOT_PATIENCE = 1.0
-ANSWER_AT_MOST = 0.2  # seconds for a terminal to say where its cursor was, when the agent has ended at once
+HIGH_WATER = 256 * 1024  # bytes waiting for a slow reader: above this, their source is not read
+SNAPSHOT_TIMEOUT = 1.0  # seconds
+ANSWER_TIMEOUT = 0.2  # seconds for the answer to a cursor query when the agent has already ended
 
 
 class Front:
@@ -47,7 +47,7 @@ class Front:
         console: Console | None,
         listener: _socket.socket,
         detach_keys: tuple[bytes, bytes],
-        veil: Veil,
+        overlay_layer: OverlayLayer,
         on_gone: Callable[[], None],
         rebalance: Callable[[], None],
         rewatch: Callable[[], None],
@@ -59,24 +59,24 @@ class Front:
         self._listener = listener
         self._detach_keys = detach_keys
         self._chord: Chord | None = None  # of an attached terminal
-        self.veil = veil
-        self._on_gone = on_gone  # the terminal that the command was started in has disappeared
+        self.overlay_layer = overlay_layer
+        self._on_gone = on_gone  # called when the terminal that the command was started in has disappeared
         self._rebalance = rebalance
-        self._rewatch = rewatch  # the same, when what is to be watched has changed
+        self._rewatch = rewatch  # the same, when the descriptors to watch have changed
         self._tracker: ModeTracker | None = None
         self.unread: deque[bytes] = deque()  # output whose modes have not been read
         self._unread_size = 0
         self._clients: list[Client] = []
         self._attached: Client | None = None
-        self._held: bytearray | None = None  # output kept back until a new terminal has its snapshot
-        self._suspended = False
+        self._held: bytearray | None = None  # output held back until a new terminal has its snapshot
+        self.suspended = False
         self.console = console
         self.started_here = console is not None
-        self.resized = False  # set by the signal itself, which comes before any key that follows it
-        self.stop_wanted = False  # likewise
-        self.one_size = True  # it never was another
-        self._place = Place(self._tell_place)
-        self._asked_at = 0  # bytes of output that the terminal had had when it was asked
+        self.resized = False  # set in the signal handler, so before any later key is read
+        self.stop_wanted = False  # set in the signal handler too
+        self.one_size = True  # the size has never changed
+        self._cursor_query = CursorQuery(self._tell_cursor)
+        self._asked_after = 0  # bytes of output that the terminal had received when it was asked
 
     def open(self) -> None:
         self._listener.setblocking(False)
@@ -85,12 +85,8 @@ class Front:
             self.console.enter_raw()
         self.balance()
 
-    @property
-    def _modes(self) -> ModeTracker:
-        return self.read_modes()
-
     def read_modes(self, at_most: int = sys.maxsize) -> ModeTracker:
-        """Of what was written, so many bytes. The first time is after the human has the first output."""
+        """Read the modes in so many bytes of output. First called after the first output was shown."""
         if self._tracker is None:
             from synapse.terminal.modes import ModeTracker
 
@@ -109,28 +105,30 @@ class Front:
         if self._held is not None:
             self._held += data
         elif self.console is not None:
-            self.console.write(self.veil.lift() + data if self.veil.erase else data)
+            self.console.write(self.overlay_layer.remove() + data if self.overlay_layer.erase else data)
             return not self.console.backlog
         return True
 
     def overlay(self, payload: bytes, written: int) -> None:
-        """A drawing of the host's, for a terminal that shows all the output there was and takes more."""
+        """Draw for the host, if the terminal shows all the output so far and takes more."""
         console, refusal = self.console, None
-        if console is None or self._suspended:
+        if console is None or self.suspended:
             refusal = wire.NOBODY
         elif self._held is not None or console.backlog or self.resized:
             refusal = wire.BUSY
-        data = self.veil.show(payload, written, split_winsize(self._pty.winsize), refusal)
+        data = self.overlay_layer.show(
+            payload, written=written, size=split_winsize(self._pty.winsize), refusal=refusal
+        )
         if console is not None and data:
             console.write(data)
 
-    def uncover(self) -> None:
-        """Take away what is drawn over the terminal."""
-        if self.console is not None and self.veil.erase:
-            self.console.write(self.veil.lift())
+    def remove_overlay(self) -> None:
+        """Erase what is drawn over the terminal."""
+        if self.console is not None and self.overlay_layer.erase:
+            self.console.write(self.overlay_layer.remove())
 
     def follow(self, data: bytes) -> None:
-        """What was written, for the modes it sets. They are read in a pause, or when they are needed."""
+        """Keep output for the modes that it sets, which are read in a pause or when they are needed."""
         self.unread.append(data)
         self._unread_size += len(data)
         if self._unread_size > HOLD:
@@ -144,8 +142,8 @@ class Front:
         return waiting + len(self._held or b"") < HIGH_WATER
 
     def balance(self) -> None:
-        """Read keys only while the agent takes them; wait for room only when something waits."""
-        if self.console is None or self._suspended:
+        """Read keys only while the agent takes them; wait for writability only when something waits."""
+        if self.console is None or self.suspended:
             return
         read = READ if len(self._pty.backlog) < HIGH_WATER else 0
         self._watch(read, WRITE if self.console.backlog else 0)
@@ -167,9 +165,9 @@ class Front:
                 self._lose_terminal()
                 return
             if self.resized:
-                self.take_size()  # a key typed after a resize must not overtake it
-            if data and self._place.awaited:
-                data = self._place.take(data)
+                self.take_size()  # the agent must learn of a resize before the keys typed after it
+            if data and self._cursor_query.awaited:
+                data = self._cursor_query.take(data)
             if data and self._chord is not None:
                 data, detach = self._chord.feed(data)
                 if detach:
@@ -177,37 +175,33 @@ class Front:
                     self._detach("detached")
                     return
             if data:
-                data = self.veil.take(data)
+                data = self.overlay_layer.take(data)
             if data:
                 self._keyboard.take(data)
         self._rebalance()
 
-    def ask_place(self, written: int) -> None:
-        """The host wants to draw, and does not know where."""
-        if self.console is not None and not self._suspended and not self.has_backlog():
-            self._asked_at = written
-            self.console.write(self._place.ask())
+    def ask_cursor(self, written: int) -> None:
+        """The host wants to draw and does not know where the cursor is."""
+        if self.console is not None and not self.suspended and not self.has_backlog():
+            self._asked_after = written
+            self.console.write(self._cursor_query.ask())
 
-    def _tell_place(self, row: int, column: int) -> None:
-        self._link.send(wire.pack_json(wire.PLACE, [row, column, self._asked_at]))
+    def _tell_cursor(self, row: int, column: int) -> None:
+        self._link.send(wire.pack_json(wire.PLACE, [row, column, self._asked_after]))
 
-    def _await_place(self) -> None:
-        """Or the shell would be typed the answer."""
+    def _await_cursor(self) -> None:
+        """Wait for the answer: otherwise it would be typed into the shell."""
         import select
 
         assert self.console is not None
-        while self._place.awaited and self._place.age < ANSWER_AT_MOST:
-            left = max(ANSWER_AT_MOST - self._place.age, 0.0)
+        while self._cursor_query.awaited and self._cursor_query.age < ANSWER_TIMEOUT:
+            left = max(ANSWER_TIMEOUT - self._cursor_query.age, 0.0)
             if not select.select([self.console.in_fd], [], [], left)[0]:
                 break
             data = self.console.read()
             if not data:
                 break
-            self._place.take(data)
-
-    @property
-    def suspended(self) -> bool:
-        return self._suspended
+            self._cursor_query.take(data)
 
     def drain(self) -> None:
         if self.console is not None:
@@ -216,7 +210,7 @@ class Front:
     # --- the terminal itself ------------------------------------------------------------------------------
 
     def take_size(self) -> None:
-        """The agent's terminal is as large as the human's."""
+        """Give the agent's terminal the size of the human's."""
         told, self.resized = self.resized, False
         if self.console is None:
             return
@@ -226,19 +220,19 @@ class Front:
             return  # the terminal is gone: the read side reports it
         if winsize != self._pty.winsize or told:
             self.one_size = False
-            self.veil.forget()  # the terminal has reflowed it: the host repaints what was covered
+            self.overlay_layer.forget()  # the terminal has reflowed it; the host repaints
             self._pty.resize(winsize)
             self._link.send(wire.pack_size(*split_winsize(winsize)))
             self._rewatch()
 
     def suspend(self) -> None:
-        """The agent has stopped itself: give the terminal back, stop too, and go on together."""
+        """The agent has stopped itself: restore the terminal, stop too, and continue together."""
         if self.console is None:
             self._pty.resume()
             return
-        self._quieten()
+        self._restore_terminal()
         self._watch(0, 0)
-        self._suspended = True
+        self.suspended = True
         if self._attached is not None:
             self._attached.tell("stopped")
             return
@@ -246,46 +240,46 @@ class Front:
         while not self.console.in_foreground():
             if self.stop_wanted:
                 self._pty.resume()
-                return  # the terminal belongs to the shell now
-            os.kill(os.getpid(), signal.SIGSTOP)  # continued in the background: a bare agent would stop too
+                return  # the terminal is the shell's now
+            os.kill(os.getpid(), signal.SIGSTOP)  # in the background a bare agent would stop too
         self._resume()
 
     def _resume(self) -> None:
-        if self.console is None or not self._suspended:
+        if self.console is None or not self.suspended:
             return
-        self._suspended = False
+        self.suspended = False
         self.console.enter_raw()
-        self.console.write(self._modes.redo())
+        self.console.write(self.read_modes().redo())
         self.take_size()
         self._pty.resume()
         self._pty.nudge()
         self._rewatch()
 
-    def _quieten(self) -> None:
-        """Everything written, modes off, termios as they were."""
+    def _restore_terminal(self) -> None:
+        """Write everything, undo the modes, restore termios."""
         assert self.console is not None
-        self.uncover()
-        self.console.write(self._modes.undo())
+        self.remove_overlay()
+        self.console.write(self.read_modes().undo())
         self.console.drain()
         self.console.restore()
 
-    def let_go(self, cut_off: bool) -> None:
-        """The end. An agent that was `cut_off` may have left a colour on."""
-        if self.console is None or self._suspended:
+    def release(self, cut_off: bool) -> None:
+        """Give the terminal back at the end. An agent that was `cut_off` may have left a colour on."""
+        if self.console is None or self.suspended:
             return
         if self._held is not None:
-            self._draw(self._modes.redo())  # it ended before the snapshot came
-        self.uncover()
+            self._draw(self.read_modes().redo())  # the agent ended before the snapshot came
+        self.remove_overlay()
         if self._attached is not None:
             self._move_below()
         if cut_off:
             self.console.write(b"\x1b[m")
-        self._await_place()
-        self._quieten()
+        self._await_cursor()
+        self._restore_terminal()
 
     def _move_below(self) -> None:
         assert self.console is not None
-        if not self._modes.alternate_screen:
+        if not self.read_modes().alternate_screen:
             self.console.write(b"\x1b[m\x1b[%d;1H\r\n" % split_winsize(self._pty.winsize)[1])
 
     def _lose_terminal(self) -> None:
@@ -297,12 +291,12 @@ class Front:
 
     def _forget_console(self) -> None:
         console, self.console, self._held = self.console, None, None
-        self.veil.start_anew()
+        self.overlay_layer.start_anew()
         if console is not None:
             self._reactor.watch(console.in_fd, 0, self._on_ready)
             self._reactor.watch(console.out_fd, 0, self._on_ready)
             console.close()
-        self._suspended = False
+        self.suspended = False
         self._link.send(wire.pack_json(wire.CONSOLE, None))
         self._rewatch()
 
@@ -367,12 +361,12 @@ class Front:
         self._keyboard.new_terminal()
         console.enter_raw()
         client.tell("attached")
-        self.take_size()  # before the host knows of it: it is drawn afresh, and reflows nothing
+        self.take_size()  # before the host knows of the terminal: nothing has to be reflowed
         self._link.send(wire.pack_json(wire.CONSOLE, console.describe()))
         self._held = bytearray()
         if self._link.ready:
             self._link.send(wire.pack(wire.SNAPSHOT_WANTED))
-            self._reactor.later(SNAPSHOT_PATIENCE, lambda: self._show(console, None))
+            self._reactor.later(SNAPSHOT_TIMEOUT, lambda: self._show(console, None))
         else:
             self._show(console, None)
         self._rewatch()
@@ -384,36 +378,36 @@ class Front:
     def _show(self, console: Console, snapshot: bytes | None) -> None:
         if self.console is not console or self._held is None:
             return
-        self._draw(snapshot if snapshot is not None else self._modes.redo())
+        self._draw(snapshot if snapshot is not None else self.read_modes().redo())
         if snapshot is None:
             self._pty.nudge()
         self._rewatch()
 
     def _draw(self, screen: bytes) -> None:
-        """The screen on a terminal that has just attached, then what came in the meantime."""
+        """Draw the screen on a terminal that has just attached, then what came in the meantime."""
         assert self.console is not None and self._held is not None
         held, self._held = self._held, None
         rows = split_winsize(self._pty.winsize)[1]
-        self.console.write(b"\r\n" * rows + b"\x1b[H")  # what the user had there goes to their scrollback
+        self.console.write(b"\r\n" * rows + b"\x1b[H")  # what was there goes to the scrollback
         self.console.write(screen)
         self.console.write(bytes(held))
 
     def _detach(self, why: str) -> None:
         client = self._attached
         assert client is not None and self.console is not None
-        if self._suspended:
-            self._pty.resume()  # nobody is there to continue it
+        if self.suspended:
+            self._pty.resume()  # no terminal is left to continue it
         else:
-            self.uncover()
+            self.remove_overlay()
             self._move_below()
-            self._quieten()
+            self._restore_terminal()
         self._forget_console()
         self._attached = self._chord = None
         client.tell("detached", why=why)
         self._drop(client)
 
-    def say_goodbye(self, status: int) -> None:
-        """Tell an attached terminal, when all is cleared away and the name is free again."""
+    def tell_exit(self, status: int) -> None:
+        """Tell an attached terminal the exit status, after the agent's name has been released."""
         for client in self._clients:
             if client is self._attached:
                 client.tell("exited", status=status)

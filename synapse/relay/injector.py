@@ -1,9 +1,9 @@
-"""Typing for Synapse into the agent's terminal, so that nothing a human types is mixed into it.
+"""Types text of Synapse into the agent's terminal without mixing it with a human's keys.
 
 An injection is a few writes with pauses between them, such as a paste and the Enter that submits it. It names
-the last human key and the last output its author knew of, and is refused if there has been more since. While
-it runs the human's keys are kept back, and come right after it. It runs here to its end whatever becomes of
-the host, and a new host is told which injections were carried out: none is ever carried out twice.
+the last human key and the last output that its author knew of, and is refused if there has been more since.
+While it runs, the human's keys are held back; they follow right after it. It completes even if the host ends,
+and a new host learns which injections were done, so that none is done twice.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    Steps = list[tuple[float, bytes]]  # what is written, each after its pause
+    Steps = list[tuple[float, bytes]]  # each: seconds to wait, then bytes to write
 
 REMEMBERED = 256
-DRAIN_AGAIN = 0.01  # seconds between two looks at what the agent has not taken yet
+DRAIN_AGAIN = 0.01  # seconds between two checks whether the agent has taken everything
 DRAIN_AT_MOST = 30.0  # seconds for an agent that takes nothing
 DONE, KEYS, OUTPUT, BUSY, SUSPENDED, STUCK = "done", "keys", "output", "busy", "suspended", "stuck"
 
 
 class Injector:
-    """`told` is given the id of an injection and what became of it."""
+    """`told` is called with the id and the outcome of each injection."""
 
     def __init__(self, reactor: Reactor, pty: Pty, told: Callable[[str, str], None]) -> None:
         self._reactor = reactor
@@ -37,19 +37,18 @@ class Injector:
         self._current: str | None = None
         self._reserved = False
         self._held = bytearray()
-        self._patience = 0.0
+        self._drain_left = 0.0
         self._release: Callable[[bytes], None] | None = None
         self.done: deque[str] = deque(maxlen=REMEMBERED)
-        self.on_draft: Callable[[str], None] = lambda text: (
-            None
-        )  # what the composer then holds of the human's
+        # Called with what the composer then holds of the human's text.
+        self.on_draft: Callable[[str], None] = lambda text: None
 
     @property
     def busy(self) -> bool:
         return self._current is not None or self._reserved
 
     def known(self) -> list[str]:
-        """What has been typed, or is being."""
+        """The ids of injections that were typed or are being typed."""
         return [*self.done, *([self._current] if self._current is not None else [])]
 
     def hold(self, data: bytes, release: Callable[[bytes], None]) -> None:
@@ -80,7 +79,7 @@ class Injector:
     # --- the relay's own ----------------------------------------------------------------------------------
 
     def reserve(self) -> None:
-        """Let nobody else type until `run` is done, or `release`."""
+        """Allow no injection until `run` is done or `release` is called."""
         self._reserved = True
 
     def run(self, steps: Steps) -> None:
@@ -88,19 +87,19 @@ class Injector:
 
     def release(self) -> None:
         self._reserved = False
-        self._let_go()
+        self._release_held()
 
     # --- within -------------------------------------------------------------------------------------------
 
     def _begin(self, steps: Steps) -> None:
         self._steps = deque(steps)
-        self._patience = DRAIN_AT_MOST
+        self._drain_left = DRAIN_AT_MOST
         self._next()
 
     def _next(self) -> None:
-        if self._pty.backlog:  # the pause counts from the moment the agent has taken what came before
-            self._patience -= DRAIN_AGAIN
-            if self._patience <= 0:
+        if self._pty.backlog:  # the pause counts from when the agent has taken everything before it
+            self._drain_left -= DRAIN_AGAIN
+            if self._drain_left <= 0:
                 self._finish(STUCK)
             else:
                 self._reactor.later(DRAIN_AGAIN, self._next)
@@ -124,11 +123,11 @@ class Injector:
         if name is None:
             self.release()
             return
-        self.done.append(name)  # some of it has been typed even when the agent is stuck
+        self.done.append(name)  # even if the agent is stuck, a part was typed
         self._told(name, outcome)
-        self._let_go()
+        self._release_held()
 
-    def _let_go(self) -> None:
+    def _release_held(self) -> None:
         if self._held and self._release is not None:
             held, self._held = bytes(self._held), bytearray()
             self._release(held)

@@ -1,10 +1,10 @@
 """The leader of the agent's session: a fork of the relay that does nothing but wait.
 
-Without it the agent itself would lead the session, its process group would be an orphan, and the kernel
-throws away the stop that Ctrl-Z sends to an orphan: vim and less would ignore it. It also outlives a relay
-that is killed, for as long as it takes to end everything in the session, background jobs included.
+Without it the agent itself would lead the session and its process group would be orphaned. The kernel
+discards the stop signal of Ctrl-Z for an orphaned group, so vim and less would ignore it. When the relay is
+killed, the keeper ends everything in the session, background jobs included.
 
-To the relay it looks like the agent: it stops when the agent stops, and ends as the agent ends.
+To the relay it looks like the agent: it stops when the agent stops and exits as the agent exits.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""A human's keys on their way to the agent: at once and as they are, but for lines meant for other agents."""
+"""Passes a human's keys to the agent, at once and unchanged, except for lines meant for other agents."""
 
 from __future__ import annotations
 
 from synapse.base import jsontext
-from synapse.keys.typed import NOTHING, SUBMITTED, TYPED
+from synapse.keys.typed import ESCAPE_TIMEOUT, NOTHING, SUBMITTED, TYPED
 from synapse.relay import wire
 from synapse.relay.outbox import Outbox
 from synapse.relay.pty import Pty, split_winsize
@@ -17,13 +17,12 @@ if TYPE_CHECKING:
     from synapse.relay.link import HostLink
     from synapse.relay.reactor import Reactor
 
-SETTLED = 0.05  # seconds after which an ESC was the key itself
-LOAD_AFTER = 0.3  # seconds: not while the agent starts
-DRAFT_LIMIT = 16_000  # characters that are told to the host with every key
+LOAD_AFTER = 0.3  # seconds; importing the router would slow the agent's start
+DRAFT_LIMIT = 16_000  # characters of a draft that are sent to the host with every key
 
 
 class Keyboard:
-    """`on_keys` is called when the agent has just been given some."""
+    """`on_keys` is called after keys were written to the agent."""
 
     def __init__(
         self,
@@ -41,7 +40,15 @@ class Keyboard:
         self._injector = injector
         self._on_keys = on_keys
         self._log = log
-        self._outbox = Outbox(reactor, link, injector, clear, self._submit, self._keep, log)
+        self._outbox = Outbox(
+            reactor=reactor,
+            link=link,
+            injector=injector,
+            clear=clear,
+            submit=self._submit,
+            keep=self._keep,
+            log=log,
+        )
         self._made: InputRouter | None = None
         self._reads = 0
         self._settling = False
@@ -56,7 +63,7 @@ class Keyboard:
         return self._load()
 
     def _load(self) -> InputRouter:
-        """For the first key, or before; it knows nobody until the host says who there is."""
+        """Made for the first key, or earlier. It knows no names until the host sends them."""
         if self._made is None:
             from synapse.input_router import InputRouter
 
@@ -65,7 +72,7 @@ class Keyboard:
 
     @property
     def draft(self) -> tuple[bool, str | None]:
-        """Whether the composer is empty of the human's, and what is in it if that is known."""
+        """Whether the composer holds nothing typed by the human, and what it holds if that is known."""
         if self._made is None:
             return True, ""
         line = self._made.line
@@ -76,7 +83,7 @@ class Keyboard:
     # --- keys ---------------------------------------------------------------------------------------------
 
     def take(self, data: bytes) -> None:
-        """To the agent at once, or right after what is being typed for Synapse."""
+        """Pass keys to the agent at once, or right after a running injection."""
         router = self._router
         while data:
             if self._injector.busy:
@@ -91,7 +98,7 @@ class Keyboard:
                 self._settle_later()
 
     def typed_elsewhere(self, data: bytes) -> None:
-        """Somebody else's keys went to the same composer."""
+        """Keys from another source went to the same composer."""
         self._router.follow(data)
 
     def _set_draft(self, text: str) -> None:
@@ -100,7 +107,7 @@ class Keyboard:
         self._router.editor.paste(text)
 
     def new_terminal(self) -> None:
-        """What the one before has left unfinished will never be finished."""
+        """Drop an incomplete sequence of the terminal before."""
         if self._made is not None:
             self._made.drop_unfinished()
 
@@ -127,7 +134,8 @@ class Keyboard:
     def _tell(self, what: int) -> None:
         if what != NOTHING:
             self.keys += 1
-            self._link.key(what, self.keys, *self.draft)
+            empty, draft = self.draft
+            self._link.key(what, self.keys, empty, draft)
 
     def _submit(self, enter: bytes) -> None:
         self._pty.write(enter)
@@ -141,10 +149,10 @@ class Keyboard:
         if not self._settling:
             self._settling = True
             reads = self._reads
-            self._reactor.later(SETTLED, lambda: self._settle(reads))
+            self._reactor.later(ESCAPE_TIMEOUT, lambda: self._settle(reads))
 
     def _settle(self, reads: int) -> None:
-        """Unless there have been more keys: then they began the 50 ms anew."""
+        """Decide what a pending ESC was. Keys since then have restarted the timeout."""
         self._settling = False
         router = self._router
         if not router.undecided:
@@ -157,7 +165,7 @@ class Keyboard:
     # --- the host -----------------------------------------------------------------------------------------
 
     def set_routing(self, payload: bytes) -> None:
-        """Who can be written to, and how."""
+        """The names that can be addressed, and the settings of input routing."""
         said = jsontext.loads(payload.decode())
         router = self._router
         router.set_names([str(name) for name in said["names"]])
@@ -174,7 +182,7 @@ class Keyboard:
         self._outbox.taken(payload)
 
     def host_went(self) -> None:
-        """No host, no routing."""
+        """Without a host no line is routed."""
         if self._made is not None:
             self._made.set_names(())
             self._made.parser.passthrough = True

@@ -1,4 +1,4 @@
-"""The relay's end of the host: start it, feed it, and replace it when it dies, hangs or cannot follow."""
+"""The relay's connection to the host: starts it, sends it frames, replaces it when it dies, hangs or lags."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 else:
     import _signal as signal
 
-SPOOL_LIMIT = 128 * 1024 * 1024  # a host this far behind will not catch up
-RECENT_LIMIT = 128 * 1024  # of output, for a host that comes later
-LOOK_AFTER = 0.003  # seconds that anything waits for more
-GOODBYE = signal.SIGUSR1  # to a host that has not read that the agent has ended
-TAKES_ITS_TIME = 0.5  # seconds for a portion of what is left at the end
-LAST_SECONDS = 3.0  # for all of it
+SPOOL_LIMIT = 128 * 1024 * 1024  # bytes; a host this far behind will not catch up
+RECENT_LIMIT = 128 * 1024  # bytes of output kept for a host that starts later
+LOOK_AFTER = 0.003  # seconds that a frame waits for others to go with it
+GOODBYE = signal.SIGUSR1  # tells a host that did not read the last frames that the agent has ended
+PORTION_TIMEOUT = 0.5  # seconds for one portion of what is left at the end
+CLOSE_TIMEOUT = 3.0  # for all of it
 PING_EVERY = 5.0
 PINGS_UNANSWERED = 4
 
@@ -92,7 +92,7 @@ class HostLink:
         return len(self._starts)
 
     def restart_delay(self) -> float:
-        """How long to wait before the next start: nothing at first, longer for one that keeps dying."""
+        """Seconds before the next start: none at first, more for a host that keeps dying."""
         now = time.monotonic()
         lately = sum(1 for start in self._starts if now - start < 60)
         return 0.0 if lately <= 2 else min(2.0 ** (lately - 3), 30.0)
@@ -106,12 +106,12 @@ class HostLink:
         self._later(wire.header(wire.OUTPUT, len(data)), data)
 
     def key(self, what: int, count: int, empty: bool, draft: str | None) -> None:
-        """A human has typed; told together with the echo that follows."""
+        """A human has typed. Sent together with the echo that follows."""
         self._later(wire.pack_keys(what, count, empty, draft))
 
     def _later(self, *parts: bytes) -> None:
-        """The host does not need to wake for every keystroke: it would take the time from its echo."""
-        if self.socket is not None or not self._starts:  # there is one, or the first is still to come
+        """Do not wake the host for every keystroke: that would delay the echo."""
+        if self.socket is not None or not self._starts:  # there is a host, or the first has not started yet
             self._spool.add(*parts)
 
     @property
@@ -128,7 +128,7 @@ class HostLink:
         return self._spool.size
 
     def look(self) -> bool:
-        """Give the host what has been kept for it, if it is time to; whether it was."""
+        """Send the host what waits for it, unless a burst is held back; whether it was sent."""
         given = True
         if self.socket is None:
             self._spool.stuck = True
@@ -177,7 +177,7 @@ class HostLink:
         return frames
 
     def ping(self) -> bool:
-        """Ask for a sign of life; False when the last few brought none."""
+        """Ask for a PONG. False when the last few pings were not answered."""
         if self.socket is None:
             return True
         if self._unanswered >= PINGS_UNANSWERED:
@@ -187,7 +187,7 @@ class HostLink:
         return True
 
     def drop(self, why: str) -> None:
-        """Done with this host, dead or not."""
+        """End this host, if it is still running."""
         if self.socket is not None:
             self._log(f"host {self.pid} replaced: {why}")
         if self.pid:
@@ -203,7 +203,7 @@ class HostLink:
         self._spool.clear()
         self.ready = False
 
-    def _say_goodbye(self) -> None:
+    def _signal_end(self) -> None:
         if self.pid:
             try:
                 os.kill(self.pid, GOODBYE)
@@ -211,17 +211,17 @@ class HostLink:
                 pass
 
     def close(self, patience: float) -> None:
-        """The end. The host writes down what it has by itself; wait for it at most `patience` seconds."""
+        """Send what is left and wait at most `patience` seconds for the host, which ends by itself."""
         if self.socket is not None:
-            until = time.monotonic() + LAST_SECONDS
+            until = time.monotonic() + CLOSE_TIMEOUT
             try:
                 for portion in self._spool.portions():
                     if time.monotonic() > until:
                         raise TimeoutError
-                    self.socket.settimeout(TAKES_ITS_TIME)
+                    self.socket.settimeout(PORTION_TIMEOUT)
                     self.socket.sendall(portion)
             except OSError:
-                self._say_goodbye()  # it will find the end of the stream, and must not take us for killed
+                self._signal_end()  # or it would take the end of the stream for a killed relay
             self.socket.close()
             self.socket = None
         deadline = time.monotonic() + patience

@@ -1,7 +1,7 @@
 """The relay: the agent's terminal, the human's terminal and the host, joined until the agent ends.
 
-Loaded while the agent starts, and what that writes first waits for it: no `socket`, `signal`, `json` or `re`,
-which take 25 ms.
+This module is imported while the agent starts, and the agent's first output waits for it. So it does not
+import `socket`, `signal`, `json` or `re`, which take 25 ms.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from synapse.relay.front import Front
 from synapse.relay.injector import Injector
 from synapse.relay.keyboard import Keyboard
 from synapse.relay.link import LOOK_AFTER, PING_EVERY, SPOOL_LIMIT, HostLink
+from synapse.relay.overlay_layer import OverlayLayer
 from synapse.relay.pty import Pty
 from synapse.relay.reactor import READ, WRITE, Reactor
-from synapse.relay.veil import Veil
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,14 +29,14 @@ if TYPE_CHECKING:
 else:
     import _signal as signal
 
-HOST_AFTER = 0.01  # seconds in which the agent has the processor for itself
+HOST_AFTER = 0.01  # seconds in which the agent has the processor to itself
 STOP_GRACE = 3.0  # seconds between asking the agent to end and killing it
 DRAIN_AT_MOST = 1.0
-DRAIN_QUIET = 0.05  # seconds without a byte after the agent's end, if somebody still holds its terminal
+DRAIN_QUIET = 0.05  # seconds without output after the agent's end, if its terminal is still open
 ECHO_WAIT = 0.00025
 READS_AT_ONCE = 16
-MODES_AT_ONCE = 512 * 1024  # bytes whose modes are read before keys are looked at again
-SHORT_READ = 1024  # most likely all there is: asking again would cost a system call for every keystroke
+MODES_AT_ONCE = 512 * 1024  # bytes whose modes are read before keys are handled again
+SHORT_READ = 1024  # bytes; a shorter read was most likely all: another would cost a system call per keystroke
 _FORWARDED = (signal.SIGINT, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2)
 _HANDLED = (signal.SIGCHLD, signal.SIGWINCH, signal.SIGTERM, signal.SIGHUP, signal.SIGTSTP, *_FORWARDED)
 
@@ -62,15 +62,31 @@ class Relay:
         self._log = log
         self._reactor = Reactor()
         self.injector = Injector(self._reactor, pty, self._tell_injected)
-        self.keyboard = Keyboard(self._reactor, pty, link, self.injector, clear, self._catch_echo, log)
+        self.keyboard = Keyboard(
+            reactor=self._reactor,
+            pty=pty,
+            link=link,
+            injector=self.injector,
+            clear=clear,
+            on_keys=self._catch_echo,
+            log=log,
+        )
         self.front = Front(
-            *(self._reactor, pty, link, self.keyboard, console, listener, detach_keys),
-            Veil(overlay_keys, link.send),
-            *(self._on_terminal_gone, self._balance, self._rewatch),
+            reactor=self._reactor,
+            pty=pty,
+            link=link,
+            keyboard=self.keyboard,
+            console=console,
+            listener=listener,
+            detach_keys=detach_keys,
+            overlay_layer=OverlayLayer(overlay_keys, link.send),
+            on_gone=self._on_terminal_gone,
+            rebalance=self._balance,
+            rewatch=self._rewatch,
         )
         self._exited = False
         self._eof = False
-        self._at_ease = False
+        self._idle = False
         self._look_due = False
         self.stopping = False
         self._wakeup_read, self._wakeup_write = os.pipe()
@@ -83,28 +99,28 @@ class Relay:
             self._rewatch()
             self._reactor.later(HOST_AFTER, self._start_host)
             self._reactor.later(PING_EVERY, self._heartbeat)
-            self._on_child()  # it may have ended before the handlers were there
+            self._on_child()  # it may have ended before the handlers were set
             while not self._exited:
                 self._reactor.turn()
             if not self._link.generation:
-                self._start_host()  # for the log of what it wrote
+                self._start_host()  # it writes the log of the output
             self._drain()
         finally:
-            self.front.let_go(cut_off=self.stopping)
+            self.front.release(cut_off=self.stopping)
         status = self._pty.reap()
         self._link.send(wire.pack_json(wire.EXIT, status))
         return status
 
     def _balance(self) -> None:
-        """Read only where there is room for what comes; wait for room only where something waits."""
+        """Read only where there is space for what comes; wait for writability only where something waits."""
         link = self._link
         if not self._look_due and (link.waiting or self.front.unread):
             self._look_due = True
             self._reactor.later(LOOK_AFTER, self._look)
         waits = bool(self._pty.backlog) or self.front.has_backlog() or link.stuck or self._eof
-        if not waits and self._at_ease:
-            return  # nothing waits anywhere, and nothing did: every keystroke comes through here
-        self._at_ease = not waits
+        if not waits and self._idle:
+            return  # nothing waits and nothing did: a short way out, since every keystroke comes through here
+        self._idle = not waits
         read = READ if self.front.has_room() and not self._eof else 0
         self._reactor.watch(self._pty.master, read | (WRITE if self._pty.backlog else 0), self._on_agent)
         self.front.balance()
@@ -112,11 +128,11 @@ class Relay:
             self._reactor.watch(link.socket.fileno(), READ | (WRITE if link.stuck else 0), self._on_host)
 
     def _rewatch(self) -> None:
-        self._at_ease = False
+        self._idle = False
         self._balance()
 
     def _look(self) -> None:
-        """A moment after there was output: the host is given it, and its modes are read, unless it pours."""
+        """A moment after output: send it to the host and read its modes, except during a burst."""
         self._look_due = False
         if self._link.look():
             self.front.read_modes(MODES_AT_ONCE)
@@ -132,15 +148,15 @@ class Relay:
         self._balance()
 
     def _read_agent(self) -> None:
-        """The human is given each piece as it comes, so that both ends of the pipe keep moving; the host is
-        given them together."""
+        """The human's terminal gets each piece as it comes, so that both ends of the pipe keep moving. The
+        host gets them together."""
         pieces = []
         for _ in range(READS_AT_ONCE):
             data = self._pty.read()
             if data is None:
                 break
             if not data:
-                self._eof = True  # every holder of the terminal has closed it; the exit is told by SIGCHLD
+                self._eof = True  # every process has closed the terminal; SIGCHLD reports the exit
                 break
             pieces.append(data)
             if not self.front.write(data) or len(data) < SHORT_READ:
@@ -149,8 +165,8 @@ class Relay:
             self._pass_on(b"".join(pieces))
 
     def _catch_echo(self) -> None:
-        """Most keys are echoed within 100 µs. Going to sleep and being woken costs as much again, so stay
-        awake for that long; who types fast keeps us awake for a thousandth of the time."""
+        """Wait for the echo without sleeping. Most keys are echoed within 100 µs, and being woken takes as
+        long again. Even fast typing keeps the relay busy for only a thousandth of the time."""
         deadline = time.perf_counter() + ECHO_WAIT
         while time.perf_counter() < deadline:
             data = self._pty.read()
@@ -159,7 +175,7 @@ class Relay:
                 self._pass_on(data)
                 return
             if data is not None:
-                return  # the end of the terminal: the loop will see it again
+                return  # the end of the terminal, which the loop reads again
             os.sched_yield()
 
     def _pass_on(self, data: bytes) -> None:
@@ -169,8 +185,8 @@ class Relay:
             self._replace_host("it fell too far behind the agent's output")
 
     def _drain(self) -> None:
-        """What the agent wrote before it ended may still be on its way through the kernel. What it has left
-        running may write for ever: that is not waited for."""
+        """Read what the agent wrote before it ended, which may still be in the kernel. Processes that it left
+        running may write for ever, so there is a limit."""
         quiet_since = time.monotonic()
         deadline = quiet_since + DRAIN_AT_MOST
         while not self._eof and time.monotonic() < min(quiet_since + DRAIN_QUIET, deadline):
@@ -196,7 +212,7 @@ class Relay:
         self.stop("the terminal is gone")
 
     def stop(self, why: str) -> None:
-        """Ask the agent to end, and see to it that it does."""
+        """Ask the agent to end, and kill it if it does not."""
         if self.stopping:
             return
         self._log(f"stopping: {why}")
@@ -274,7 +290,12 @@ class Relay:
             self._link.ready = True
             self._on_ready()
         elif kind == wire.INJECT:
-            self.injector.inject(payload, self.keyboard.keys, self._link.written, self.front.suspended)
+            self.injector.inject(
+                payload,
+                keys=self.keyboard.keys,
+                output=self._link.written,
+                suspended=self.front.suspended,
+            )
         elif kind == wire.NAMES:
             self.keyboard.set_routing(payload)
         elif kind == wire.COMMAND_TAKEN:
@@ -282,9 +303,9 @@ class Relay:
         elif kind == wire.OVERLAY:
             self.front.overlay(payload, self._link.written)
         elif kind == wire.WHERE:
-            self.front.ask_place(self._link.written)
+            self.front.ask_cursor(self._link.written)
         elif kind == wire.OVERLAY_STATE:
-            if rest := self.front.veil.set_state(payload):
+            if rest := self.front.overlay_layer.set_state(payload):
                 self.keyboard.take(rest)
         elif kind == wire.STOP:
             self.stop("asked to")
@@ -298,9 +319,9 @@ class Relay:
             self._reactor.watch(self._link.socket.fileno(), 0, self._on_host)
         self._link.drop(why)
         self.keyboard.host_went()
-        self.front.uncover()
-        self.front.veil.host_gone()
-        self._at_ease = False
+        self.front.remove_overlay()
+        self.front.overlay_layer.host_gone()
+        self._idle = False
         self._reactor.later(self._link.restart_delay(), self._start_host)
 
     def _heartbeat(self) -> None:

@@ -1,9 +1,9 @@
-"""Lines for other agents on their way to the host, each kept until the host has stored it.
+"""Lines for other agents that go to the host. Each is kept until the host has stored it.
 
-While the host is asked, Enter and what the human types after it wait. If it takes the line, the composer is
-cleared; if it cannot be sent, the line stays there; if nobody takes lines, Enter goes to the agent as it was
-typed. A host that does not answer in time, or dies, is not waited for: the composer is cleared, and whichever
-host comes is given the line, under the same id.
+Until the host answers, Enter and the keys after it wait. If the host takes the line, the composer is cleared;
+if the line cannot be sent, it stays in the composer; if the host takes no lines, Enter goes to the agent. If
+the host does not answer in time, or dies, the composer is cleared and the next host gets the line with the
+same id.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ if TYPE_CHECKING:
     from synapse.relay.link import HostLink
     from synapse.relay.reactor import Reactor
 
-PATIENCE = 0.5  # seconds
+ANSWER_TIMEOUT = 0.5  # seconds
 
 
 class Outbox:
-    """`clear` gives the steps that empty a composer which holds a line; `submit` passes an Enter on; `keep`
-    is told that the line stays."""
+    """`clear` returns the steps that clear a composer which holds a line; `submit` passes an Enter on; `keep`
+    is called when the line stays."""
 
     def __init__(
         self,
@@ -47,13 +47,13 @@ class Outbox:
         self._keep = keep
         self._log = log
         self._kept: dict[str, bytes] = {}  # the frames by their ids
-        self._told: dict[str, int] = {}  # the host that was given each of them last
-        self._asked: tuple[str, Command] | None = None  # the one that the keys wait for
-        self._run = f"{time.time_ns():x}"  # no id ever comes twice
+        self._told: dict[str, int] = {}  # the generation of the host that got each of them last
+        self._asked: tuple[str, Command] | None = None  # the line that the keys wait for
+        self._run = f"{time.time_ns():x}"  # makes ids unique across relays
         self._count = 0
 
     def send(self, command: Command) -> None:
-        """Give the host a line. Nothing may be being typed for Synapse."""
+        """Send the host a line. No injection may be running."""
         self._count += 1
         name = f"{self._run}-{self._count}"
         fields = ("name", "message", "wait", "priority", "timeout", "line")
@@ -62,10 +62,10 @@ class Outbox:
         self._asked = (name, command)
         self._injector.reserve()
         self._give(name)
-        self._reactor.later(PATIENCE, lambda: self._wait_no_longer(name))
+        self._reactor.later(ANSWER_TIMEOUT, lambda: self._wait_no_longer(name))
 
     def taken(self, payload: bytes) -> None:
-        """The host has stored a line, or refuses it."""
+        """The host has stored a line, or has refused it."""
         told = jsontext.loads(payload.decode())
         name, refusal = str(told["id"]), told.get("refused") or told.get("kept")
         if self._kept.pop(name, None) is None:
@@ -86,7 +86,7 @@ class Outbox:
         self._injector.release()
 
     def host_came(self) -> None:
-        """One that takes lines: give it what the one before it has left, once."""
+        """A host that takes lines: send it, once, what the last one did not store."""
         for name in self._kept:
             if self._told[name] != self._link.generation:
                 self._give(name)

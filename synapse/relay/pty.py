@@ -63,7 +63,7 @@ class Pty:
             termios.tcsetattr(slave, termios.TCSANOW, attributes)
         else:
             _set_utf8(slave)
-        failed_read, failed_write = os.pipe()  # close-on-exec: it closes without a word when exec succeeds
+        failed_read, failed_write = os.pipe()  # close-on-exec: a successful exec closes it empty
         pid = os.fork()
         if pid == 0:
             _become(argv, env, slave, failed_write)
@@ -111,12 +111,12 @@ class Pty:
         except OSError as error:
             if error.errno != errno.EIO:
                 raise
-            return  # nobody is left to read it
+            return  # no process is left to read it
         if written < len(data):
             self.backlog += data[written:]
 
     def resize(self, winsize: bytes) -> None:
-        """The agent is told of the same size too: it was another for a moment."""
+        """Signals the agent even if the size is the same: it may have changed and changed back."""
         before, self.winsize = self.winsize, winsize
         fcntl.ioctl(self.master, termios.TIOCSWINSZ, winsize)
         if winsize == before:
@@ -134,10 +134,10 @@ class Pty:
         try:
             return int(termios.tcgetattr(self.master)[3])
         except termios.error:
-            return 0  # nobody is left to read it
+            return 0  # no process is left to read it
 
     def nudge(self) -> None:
-        """Make the agent repaint: a size of one row less, for a moment."""
+        """Make the agent repaint: set one row less and then the real size."""
         cols, rows = split_winsize(self.winsize)
         fcntl.ioctl(self.master, termios.TIOCSWINSZ, make_winsize(cols, max(rows - 1, 1)))
         fcntl.ioctl(self.master, termios.TIOCSWINSZ, self.winsize)
@@ -149,14 +149,14 @@ class Pty:
         processes.signal_all(processes.session_members(self.pid), *numbers)
 
     def resume(self) -> None:
-        """Continue an agent that has stopped: what is in front, not the jobs that a shell in it stopped."""
+        """Continue a stopped agent: its foreground group, not the jobs that a shell in it stopped."""
         self._signal_foreground(signal.SIGCONT)
 
     def _signal_foreground(self, number: int) -> None:
         try:
             os.killpg(os.tcgetpgrp(self.master), number)
         except OSError:
-            pass  # nobody is in front
+            pass  # there is no foreground group
         self.signal(signal.SIGCONT)
 
     def exited(self) -> bool:

@@ -1,4 +1,4 @@
-"""One selector and a few timers: what the relay waits on."""
+"""The relay's event loop: one selector and timers."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ READ, WRITE = selectors.EVENT_READ, selectors.EVENT_WRITE
 class Reactor:
     def __init__(self) -> None:
         self._selector = selectors.DefaultSelector()
-        self._watched: dict[int, int] = {}  # what each descriptor is watched for: asked on every keystroke
+        self._watched: dict[int, int] = {}  # the events of each descriptor, checked on every keystroke
         self._timers: list[tuple[float, int, Callable[[], object]]] = []
-        self._count = 0  # two timers of the same moment run in the order they were set
+        self._count = 0  # timers of the same time run in the order they were set
 
     def watch(self, fd: int, events: int, call: OnReady) -> None:
-        """Have `call` told of `events` on `fd`; of none, when there are none."""
+        """Call `call` on `events` of `fd`; with no events, stop watching it."""
         known = self._watched.get(fd, 0)
         if known == events:
             return
@@ -40,10 +40,10 @@ class Reactor:
         heapq.heappush(self._timers, (time.monotonic() + seconds, self._count, call))
 
     def turn(self) -> None:
-        """Wait for something to happen, and see to it."""
+        """Wait for events and timers, and run what is due."""
         timeout = max(self._timers[0][0] - time.monotonic(), 0.0) if self._timers else None
         for key, events in self._selector.select(timeout):
-            if self._watched.get(key.fd):  # not dropped by one that came before it
+            if self._watched.get(key.fd):  # not removed by a call before it
                 key.data(events)
         while self._timers and self._timers[0][0] <= time.monotonic():
             heapq.heappop(self._timers)[2]()

@@ -1,7 +1,7 @@
-"""What the host has not taken yet, and when it is given that: at once, but a burst of output in its pauses.
+"""The frames that the host has not taken yet. It gets them at once, but a burst of output only in portions.
 
-A burst costs the host as much as it costs the relay, and where processors are few the human's terminal would
-wait for both. So the terminal goes first, and the host catches up afterwards: some 15 ms for each MB.
+A burst costs the host as much time as the relay, and on a machine with few processors the human's terminal
+would wait for both. So the terminal goes first. The host catches up afterwards, in about 15 ms per MB.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ if TYPE_CHECKING:
     import _socket
     from collections.abc import Callable, Iterator
 
-PORTION = 128 * 1024  # bytes that the host is given in one go
-SPAN = 0.02  # seconds
-POURS = 48 * 1024  # bytes in that time make a burst; of less, the sips are all there is
-HOLD = 64 * 1024 * 1024  # of a longer one, the host is given the rest as it comes
-HOLD_FOR = 2.0  # seconds; the same
-SIP_EVERY = 0.05  # seconds between two portions of a burst: it shall know that there is output
-MUCH = 8 * 1024 * 1024  # whose memory is worth giving back
+PORTION = 128 * 1024  # bytes of one send
+BURST_SPAN = 0.02  # seconds over which output is counted
+BURST_SIZE = 48 * 1024  # bytes in that time are a burst; less than that fits in the portions anyway
+HOLD = 64 * 1024 * 1024  # bytes; the host gets what exceeds this as it comes
+HOLD_FOR = 2.0  # seconds; the host gets the rest of a longer burst as it comes
+PORTION_EVERY = 0.05  # seconds between two portions of a burst: the host must know that there is output
+TRIM_ABOVE = 8 * 1024 * 1024  # bytes; above this, freed memory is given back to the system
 
 
 class Spool:
@@ -28,9 +28,9 @@ class Spool:
         self._clock = clock
         self._frames: deque[bytes] = deque()
         self._added = 0  # bytes in this span
-        self._span_began = self._sipped_at = -1e9
-        self._pours_since: float | None = None
-        self._most = 0  # that it has held since it was last empty
+        self._span_began = self._portion_at = -1e9
+        self._burst_since: float | None = None
+        self._most = 0  # bytes held at most since it was last empty
         self.size = 0
         self.stuck = False  # the host takes no more now
         self.held_back = False
@@ -57,31 +57,31 @@ class Spool:
         return bool(self._frames) and not self.stuck
 
     def look(self, host: _socket.socket) -> bool:
-        """Every few milliseconds: give the host what has come, or, while it pours, only a sip. Whether it was
-        given all. OSError when its end is closed."""
+        """Send the host what has come; during a burst only one portion every 50 ms. Called every few
+        milliseconds. Returns whether the host got all of it. OSError when its end is closed."""
         now = self._clock()
         self._most = max(self._most, self.size)
         self._notice_burst(now)
-        since = self._pours_since
+        since = self._burst_since
         self.held_back = since is not None and now - since < HOLD_FOR and self.size < HOLD
         if not self.held_back:
             self.give(host)
-        elif now - self._sipped_at >= SIP_EVERY:
-            self._sipped_at = now
+        elif now - self._portion_at >= PORTION_EVERY:
+            self._portion_at = now
             self.give(host, 1)
         return not self.held_back
 
     def _notice_burst(self, now: float) -> None:
-        """It begins at once, and ends with a span in which there was little."""
-        if self._added >= POURS and self._pours_since is None:
-            self._pours_since = now
-        if now - self._span_began >= SPAN:
-            if self._added < POURS:
-                self._pours_since = None
+        """A burst begins at once, and ends with a span in which little was added."""
+        if self._added >= BURST_SIZE and self._burst_since is None:
+            self._burst_since = now
+        if now - self._span_began >= BURST_SPAN:
+            if self._added < BURST_SIZE:
+                self._burst_since = None
             self._added, self._span_began = 0, now
 
     def give(self, host: _socket.socket, portions: int = -1) -> None:
-        """As much as the host takes now. OSError when its end is closed."""
+        """Send as much as the host takes now. OSError when its end is closed."""
         self.stuck = False
         while self._frames and portions:
             portions -= 1
@@ -95,12 +95,12 @@ class Spool:
                 self._frames.appendleft(portion[sent:])
                 self.stuck = True
                 return
-        if not self._frames and self._most > MUCH:
+        if not self._frames and self._most > TRIM_ABOVE:
             _give_memory_back()
             self._most = 0
 
     def portions(self) -> Iterator[bytes]:
-        """All of it, for the last time."""
+        """Everything that is left, when the relay ends."""
         while self._frames:
             yield self._portion()
 
@@ -114,7 +114,7 @@ class Spool:
 
 
 def _give_memory_back() -> None:
-    """The C library would keep it: what is still in use lies at the far end."""
+    """The C library would keep it, because memory still in use lies above it."""
     try:
         import ctypes
 

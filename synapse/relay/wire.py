@@ -17,15 +17,15 @@ HELLO = 1  # JSON: who the agent is, and what a host that outlives the relay mus
 OUTPUT = 2  # what the agent wrote
 RESIZE = 3  # columns and rows, two unsigned shorts
 CONSOLE = 4  # JSON: the human's terminal that is there now, or null
-SNAPSHOT_WANTED = 5  # the state at this very place in the stream
+SNAPSHOT_WANTED = 5  # the screen as it is at this position of the stream
 EXIT = 6  # JSON: the agent's exit status
 PING = 7
-KEYS = 8  # a human has typed: what it amounts to, how often a human has, and the draft that it leaves
-INJECTED = 9  # JSON: the id of an injection and what became of it
+KEYS = 8  # a human has typed: what was typed (keys/typed.py), how many times in all, the draft
+INJECTED = 9  # JSON: the id of an injection and its outcome
 COMMAND = 10  # JSON: a line for another agent: id, name, message, wait, priority, timeout, line (outbox.py)
 REFUSED = 11  # JSON: a line that was meant for another agent and cannot be sent: name, reason, line
-PLACE = 12  # JSON: row and column of the human's cursor, and the bytes of output that it had had
-OVERLAID = 15  # JSON: the id of a drawing and what became of it
+PLACE = 12  # JSON: row and column of the human's cursor, and the bytes of output written before that
+OVERLAID = 15  # JSON: the id of a drawing and its outcome
 OVERLAY_KEYS = 16  # a human's keys, while the overlay has the focus
 OVERLAY_FOCUS = 17  # JSON: whether the overlay has it now
 
@@ -39,12 +39,12 @@ INJECT = 25  # JSON: what to type between the keys of a human (injector.py)
 NAMES = 26  # JSON: "names" that can be written to, and what the settings say of input routing
 COMMAND_TAKEN = 27  # JSON: the "id" of a command that is stored; "kept": why it is not, the line stays; or
 # "refused": the line goes to the agent
-OVERLAY = 35  # a drawing over the human's terminal (veil.py)
-WHERE = 37  # where is the cursor in the human's terminal?
+OVERLAY = 35  # a drawing over the human's terminal (overlay_layer.py)
+WHERE = 37  # asks where the cursor of the human's terminal is
 OVERLAY_STATE = 36  # JSON: "chord": there is something to open; "focus": it may keep the focus, or
 # "used" so many bytes of the keys that it was given
 
-SHOWN, STALE, BUSY, NOBODY = "shown", "stale", "busy", "nobody"  # what became of a drawing
+SHOWN, STALE, BUSY, NOBODY = "shown", "stale", "busy", "nobody"  # outcomes of a drawing
 
 _OVERLAY = struct.Struct("!II")
 _SIZE = struct.Struct("!HH")

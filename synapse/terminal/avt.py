@@ -1,4 +1,4 @@
-"""The screen model on avt, where libghostty-vt cannot be had. Modes and title come from our own tracker."""
+"""The screen model on avt, for platforms without libghostty-vt. ModeTracker provides the modes."""
 
 import codecs
 import re
@@ -49,7 +49,7 @@ class AvtScreen:
         self._safely(size, lambda: self._vt.resize(*size))
 
     def _safely(self, size: tuple[int, int], call: Callable[[], object]) -> None:
-        """A fault of avt's own costs the screen, and not the agent: what follows is drawn on an empty one."""
+        """After a panic inside avt, continue with an empty screen."""
         try:
             call()
         except BaseException as error:
@@ -92,7 +92,7 @@ class AvtScreen:
 
     def contents(self, last_rows: int | None = None) -> str:
         if self.alternate_screen:
-            return self.text()  # avt would give the other screen's
+            return self.text()  # avt would return the main screen
         lines = self._vt.text()
         return "\n".join(line.rstrip(" ") for line in lines[-(last_rows or len(lines)) :]).rstrip("\n")
 
@@ -110,10 +110,10 @@ class AvtScreen:
         return "\r\n".join(rows)
 
     def rows(self, first: int, end: int, left: int = 0, right: int | None = None) -> list[Row]:
-        raise NotImplementedError("avt does not say enough of its cells")
+        raise NotImplementedError("avt does not expose enough of its cells")
 
     def drawing_cursor(self) -> Cursor | None:
-        return None  # it does not tell pen and pending wrap: nothing could be taken back
+        return None  # avt exposes neither pen nor pending wrap, so nothing drawn could be erased
 
     def has_scrolled(self) -> int:
         return 0

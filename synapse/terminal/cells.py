@@ -5,10 +5,13 @@ from collections.abc import Iterator, Sequence
 
 
 def char_width(char: str) -> int:
+    """The cells that one character adds. A test compares this with the emulator, and names the exceptions."""
     if char < "\u0300":
         return 0 if char < " " or "\x7f" <= char < "\xa0" or char == "\xad" else 1
-    if unicodedata.category(char) in ("Mn", "Me", "Cf"):
+    if unicodedata.category(char) in ("Mn", "Me", "Cf", "Zl", "Zp"):
         return 0
+    if "\u1160" <= char < "\u1200" or "\ud7b0" <= char < "\ud800":
+        return 0  # Hangul vowels and final consonants join the syllable before them
     return 2 if unicodedata.east_asian_width(char) in "WF" else 1
 
 
@@ -19,7 +22,7 @@ def width(text: str) -> int:
 
 
 def printable(text: str) -> str:
-    """`text` with nothing in it that a terminal would act on, newlines aside."""
+    """`text` without control characters other than newlines."""
     if text.isprintable():
         return text
     return "".join(_shown(char) for char in text.replace("\r\n", "\n"))
@@ -34,14 +37,14 @@ def _shown(char: str) -> str:
 
 
 def marked(rows: list[str], mark: str, columns: int) -> list[str]:
-    """`rows` under a two-cell mark, the first one behind it, where `margin` leaves room for one."""
+    """`rows` indented by two cells, the first one after `mark`, if `margin` allows it."""
     if not margin(columns):
         return rows
     return [f"{'  ' if number else mark}{row}".rstrip() for number, row in enumerate(rows)]
 
 
 def margin(columns: int) -> int:
-    """The cells a mark takes: none where the text needs them all."""
+    """The cells that a mark takes: none in a very narrow terminal."""
     return 2 if columns > 3 else 0
 
 
@@ -55,7 +58,7 @@ def crop(text: str, columns: int) -> str:
 
 
 def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
-    """A table's rows as lines, each column as wide as the widest of it."""
+    """A table's rows as lines, each column as wide as its widest cell."""
     widths = [max(map(width, column)) for column in zip(*rows, strict=True)]
     return [
         "  ".join(cell + " " * (size - width(cell)) for cell, size in zip(row, widths, strict=True)).rstrip()
@@ -66,7 +69,7 @@ def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
 def wrap(text: str, columns: int) -> list[tuple[str, int]]:
     """Rows of at most `columns` cells, words whole, each with the offset in `text` where the next one starts.
 
-    Text added at the end changes the last row only, so every row before it may be printed for good.
+    Text added at the end changes the last row only, so the rows before it can be printed at once.
     """
     rows: list[tuple[str, int]] = []
     row, used, offset = "", 0, 0

@@ -1,17 +1,23 @@
 """The screen model on libghostty-vt."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from synapse.terminal.ghostty_cells import palette, read_rows
 from synapse.terminal.ghostty_ffi import Terminal, check, ffi, init_sized, lib, read_buf
 from synapse.terminal.screen import SCROLLBACK_BYTES, Cursor, Row
 
-_FOREGROUND, _BACKGROUND = (0xD0, 0xD0, 0xD0), (0x10, 0x10, 0x10)  # what OSC 10 and 11 are answered
+_FOREGROUND, _BACKGROUND = (0xD0, 0xD0, 0xD0), (0x10, 0x10, 0x10)  # the answers to OSC 10 and 11
 _REGION = re.compile(r"\x1b\[(\d+);(\d+)r")
 _SIXTEEN = re.compile(r"\x1b\[([34])8;5;(\d|1[0-5])m")
 _PROTECTED = '\x1b[1"q'
+# Parts of the state that the formatter can write: of the terminal, and of the screen.
+_ALL = (
+    ("modes", "scrolling_region", "keyboard"),
+    ("cursor", "style", "protection", "kitty_keyboard", "charsets"),
+)
+_PEN = (("scrolling_region",), ("style", "protection", "charsets", "hyperlink"))
 
 
 class GhosttyScreen:
@@ -21,7 +27,7 @@ class GhosttyScreen:
         self._terminal = Terminal(
             max(cols, 1), max(rows, 1), scrollback=10_000_000, fg=_FOREGROUND, bg=_BACKGROUND
         )
-        # The byte limit is the one that counts: its default of 10 KB keeps some 600 lines.
+        # The byte limit decides: its default of 10 KB keeps about 600 lines.
         self._osc: dict[int, str] = {}
         self._terminal.on_unknown_sequence(self._on_unknown)
         option = lib.GHOSTTY_TERMINAL_OPT_SCROLLBACK_MAX_BYTES
@@ -89,20 +95,18 @@ class GhosttyScreen:
         return str(self._terminal._format_sel(selection, unwrap=True))
 
     def ansi(self) -> str:
-        return self._format(self._rows("active"), extras=False)
+        return self._format(self._rows("active"))
 
     def rows(self, first: int, end: int, left: int = 0, right: int | None = None) -> list[Row]:
         return read_rows(self._terminal, first, end, left, self.size[0] if right is None else right)
 
     def drawing_cursor(self) -> Cursor | None:
         terminal = self._terminal
-        if not terminal.get("vt_ground", "bool") or terminal.mode(
-            69
-        ):  # in a sequence; left and right margins
-            return None
+        if not terminal.get("vt_ground", "bool") or terminal.mode(69):
+            return None  # inside a sequence, or with left and right margins
         last = self._rows("active")
         last.start = last.end
-        content, whole = self._format(last, extras=False), self._format(last, extras=False, cursor=True)
+        content, whole = self._format(last), self._format(last, *_PEN)
         state = whole.removeprefix(content)
         if _PROTECTED in state or not whole.startswith(content):
             return None
@@ -113,7 +117,8 @@ class GhosttyScreen:
         if origin and not top <= y <= bottom:
             return None
         return Cursor(
-            *(x, y),
+            x=x,
+            y=y,
             wraps=bool(terminal.get("cursor_pending_wrap", "bool")),
             visible=self.cursor_visible,
             pen=_SIXTEEN.sub(_by_own_code, _REGION.sub("", state)).replace("\x1b(B", ""),  # B is the default
@@ -133,8 +138,8 @@ class GhosttyScreen:
         out = ""
         if history and not self.alternate_screen:
             # Printed, then pushed up by a screenful: the rows below then start at the top.
-            out += self._format(self._rows("history"), extras=False) + "\x1b[m" + "\r\n" * rows + "\x1b[H"
-        return (out + self._format(self._rows("active"), extras=True)).encode()
+            out += self._format(self._rows("history")) + "\x1b[m" + "\r\n" * rows + "\x1b[H"
+        return (out + self._format(self._rows("active"), *_ALL)).encode()
 
     def _rows(self, part: str) -> Any:
         """All rows of the active screen or of the history, as a selection."""
@@ -146,23 +151,16 @@ class GhosttyScreen:
         selection.end = self._terminal.ref(cols - 1, rows - 1, part)[0]
         return selection
 
-    def _format(self, selection: Any, extras: bool, cursor: bool = False) -> str:
-        """`selection` as VT text, with modes, cursor, keyboard and pen when `extras`; `cursor`: what it
-        writes with."""
+    def _format(self, selection: Any, terminal: Sequence[str] = (), screen: Sequence[str] = ()) -> str:
+        """`selection` as VT text, followed by these parts of the terminal's and the screen's state."""
         options = init_sized("GhosttyFormatterTerminalOptions")
         options.emit = lib.GHOSTTY_FORMATTER_FORMAT_VT
-        options.trim = options.unwrap = True  # soft-wrapped rows stay one line for who redraws them
+        options.trim = options.unwrap = True  # soft-wrapped rows stay one line
         options.selection = selection
-        if extras:
-            extra = options.extra
-            extra.modes = extra.scrolling_region = extra.keyboard = True
-            screen = extra.screen
-            screen.cursor = screen.style = screen.protection = screen.kitty_keyboard = True
-            screen.charsets = True
-        if cursor:
-            screen = options.extra.screen
-            screen.style = screen.protection = screen.charsets = screen.hyperlink = True
-            options.extra.scrolling_region = True
+        for name in terminal:
+            setattr(options.extra, name, True)
+        for name in screen:
+            setattr(options.extra.screen, name, True)
         formatter = ffi.new("GhosttyFormatter*")
         check(
             lib.ghostty_formatter_terminal_new(ffi.NULL, formatter, self._terminal._t[0], options[0]),

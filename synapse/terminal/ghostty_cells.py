@@ -1,14 +1,14 @@
-"""The cells of libghostty-vt's screen, one by one."""
+"""Reads the cells of libghostty-vt's screen."""
 
 from typing import Any
 
 from synapse.terminal.ghostty_ffi import Terminal, check, ffi, init_sized, lib
 from synapse.terminal.screen import Cell, Row
 
-_ATTRIBUTES = (
-    *(("bold", "1"), ("faint", "2"), ("italic", "3"), ("blink", "5"), ("inverse", "7")),
-    *(("invisible", "8"), ("strikethrough", "9"), ("overline", "53")),
-)
+_ATTRIBUTES = {
+    "bold": "1", "faint": "2", "italic": "3", "blink": "5", "inverse": "7", "invisible": "8",
+    "strikethrough": "9", "overline": "53",
+}  # fmt: skip
 _WIDTHS = {
     lib.GHOSTTY_CELL_WIDE_NARROW: 1,
     lib.GHOSTTY_CELL_WIDE_WIDE: 2,
@@ -27,10 +27,10 @@ def read_rows(terminal: Terminal, first: int, end: int, left: int, right: int) -
 
 
 class _Reader:
-    """A cell's number says all but its style, grapheme and link: what one number means is read once."""
+    """A raw cell value holds all but style, grapheme and link, so each value is decoded once."""
 
     def __init__(self, clusters: bool) -> None:
-        self._clusters = clusters  # whether a terminal now joins what belongs together into one cell
+        self._clusters = clusters  # whether mode 2027 is on: grapheme clusters are joined into one cell
         self._known: dict[tuple[int, int], tuple[Cell, bool, bool, bool]] = {}
         self._cell = ffi.new("GhosttyCell*")
         self._row = ffi.new("GhosttyRow*")
@@ -41,11 +41,11 @@ class _Reader:
     def row(self, ref: Any, left: int, right: int) -> Row:
         check(lib.ghostty_grid_ref_row(ref, self._row), "row")
         check(lib.ghostty_row_get(self._row[0], lib.GHOSTTY_ROW_DATA_WRAP, self._flag), "row_get")
-        wrapped, peculiar = bool(self._flag[0]), False
+        wrapped, unrepeatable = bool(self._flag[0]), False
         page, known, number = int(ffi.cast("uintptr_t", ref.node)), self._known, self._cell
         cells = []
         read = lib.ghostty_grid_ref_cell
-        for x in range(max(left - 2, 0), right):  # what is written at `left` may join what is before it
+        for x in range(max(left - 2, 0), right):  # what is written at `left` may join the cell before it
             ref.x = x
             read(ref, number)
             raw = number[0]
@@ -60,9 +60,9 @@ class _Reader:
                 cell = cell._replace(text=self._grapheme(ref))
             if has_link:
                 cell = cell._replace(link=self._link(ref))
-            peculiar = peculiar or protected or _is_peculiar(cell, self._clusters)
+            unrepeatable = unrepeatable or protected or _is_unrepeatable(cell, self._clusters)
             cells.append(cell)
-        return Row(cells[min(left, 2) :], wrapped, peculiar)
+        return Row(cells[min(left, 2) :], wrapped, unrepeatable)
 
     def _decode(self, ref: Any, raw: int) -> tuple[Cell, bool, bool, bool]:
         tag = self._get(raw, lib.GHOSTTY_CELL_DATA_CONTENT_TAG)
@@ -83,7 +83,7 @@ class _Reader:
         return Cell(chr(code) if code else "", width, sgr), grapheme, link, protected
 
     def _get(self, raw: int, what: int) -> int:
-        self._number[0] = 0  # some of these are written as one or two bytes
+        self._number[0] = 0  # some values are written as one or two bytes
         check(lib.ghostty_cell_get(raw, what, self._number), "cell_get")
         return int(self._number[0])
 
@@ -111,17 +111,17 @@ _PROTECTED = lib.GHOSTTY_CELL_DATA_PROTECTED
 _PALETTE = lib.GHOSTTY_CELL_DATA_COLOR_PALETTE
 
 
-def _is_peculiar(cell: Cell, clusters: bool) -> bool:
-    """A wide blank; or a cluster that was joined, or not joined, by another rule than that of now."""
+def _is_unrepeatable(cell: Cell, clusters: bool) -> bool:
+    """A wide blank, or a cluster that was written while mode 2027 was different."""
     text = cell.text
     if cell.width == 2 and text[:1] == " ":
         return True
     if text < _JOINER:  # nearly all
-        return len(text) > 1 and _peculiar_cluster(cell, clusters)
-    return _peculiar_cluster(cell, clusters)
+        return len(text) > 1 and _is_unrepeatable_cluster(cell, clusters)
+    return _is_unrepeatable_cluster(cell, clusters)
 
 
-def _peculiar_cluster(cell: Cell, clusters: bool) -> bool:
+def _is_unrepeatable_cluster(cell: Cell, clusters: bool) -> bool:
     text = cell.text
     is_flag = "\U0001f1e6" <= text[:1] <= "\U0001f1ff"
     if clusters:
@@ -130,7 +130,7 @@ def _peculiar_cluster(cell: Cell, clusters: bool) -> bool:
 
 
 def _sgr(style: Any) -> str:
-    codes = ["0", *(code for name, code in _ATTRIBUTES if getattr(style, name))]
+    codes = ["0", *(code for name, code in _ATTRIBUTES.items() if getattr(style, name))]
     if style.underline:
         codes.append("4" if style.underline == 1 else f"4:{style.underline}")
     codes += _colour(30, style.fg_color) + _colour(40, style.bg_color)
@@ -152,7 +152,7 @@ def _colour(base: int, colour: Any) -> list[str]:
 
 
 def palette(base: int, index: int) -> str:
-    """The first sixteen by their own codes: some terminals brighten only those when bold."""
+    """The first sixteen colours have codes of their own: some terminals brighten only those when bold."""
     if index < 8:
         return str(base + index)
     return str(base + 60 + index - 8) if index < 16 else f"{base + 8};5;{index}"

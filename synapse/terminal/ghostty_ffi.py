@@ -1,7 +1,8 @@
-"""pyghostty, whose C declarations cffi would read anew in each process: most of the time that a host starts.
+"""Imports pyghostty with a cache of its parsed C declarations.
 
-What cffi makes of them is kept where Python keeps bytecode, and made again when they are others. Where
-nothing can be kept, cffi reads them each time.
+cffi would parse them in each process, which takes most of a host's start-up time. The result is cached where
+Python keeps bytecode, and made again when the declarations change. Without a writable cache, cffi parses them
+each time.
 """
 
 import binascii
@@ -24,7 +25,7 @@ class _OtherDeclarations(Exception):
 
 
 def _read() -> tuple[list[int], dict[str, Any]]:
-    """The sums of the texts that were declared, and what cffi made of them."""
+    """The checksums of the declarations, and their parsed form."""
     try:
         with open(_CACHE, "rb") as file:
             sums, parsed = marshal.loads(file.read())
@@ -34,7 +35,7 @@ def _read() -> tuple[list[int], dict[str, Any]]:
 
 
 def _import_with(make: Callable[[], Any]) -> None:
-    """Import pyghostty, which will find `make` where it looks for `cffi.FFI`."""
+    """Import pyghostty with `make` in the place of `cffi.FFI`."""
     ours, theirs = ModuleType("cffi"), sys.modules.get("cffi")
     ours.FFI = make  # type: ignore[attr-defined]
     sys.modules["cffi"] = ours
@@ -66,7 +67,7 @@ def _import_parsed() -> bool:
 
 
 def _import_and_keep() -> None:
-    """Have cffi read the declarations, and keep what it makes of them."""
+    """Let cffi parse the declarations, and cache the result."""
     import contextlib
     import io
 
@@ -85,14 +86,14 @@ def _import_and_keep() -> None:
     finally:
         cffi.FFI = plain
     if not os.access(os.path.dirname(_CACHE), os.W_OK):
-        return  # nor would it be worth the time to make it
+        return  # the result could not be kept
     made = f"{_CACHE}.{os.getpid()}"
     try:
         again = cffi.FFI()
         for text in texts:
             again.cdef(text)
         again.set_source("ghostty", None)
-        with contextlib.redirect_stdout(io.StringIO()):  # it says what it does
+        with contextlib.redirect_stdout(io.StringIO()):  # it prints what it does
             again.emit_python_code(made + ".py")
         with open(made + ".py") as source:
             parsed = {name: _literal(value) for name, value in _FIELD.findall(source.read())}
@@ -100,7 +101,7 @@ def _import_and_keep() -> None:
             file.write(marshal.dumps(([binascii.crc32(text.encode()) for text in texts], parsed)))
         os.replace(made, _CACHE)
     except (OSError, ValueError):
-        pass  # read-only, or not what it was
+        pass  # read-only, or cffi's output has another form
     finally:
         for left in (made + ".py", made):
             if os.path.exists(left):

@@ -1,20 +1,20 @@
 """Which terminal modes a program has switched on, read from the bytes it writes.
 
-Enough to take them back when the program dies or is put aside, and to put them on again: what the emulator
-in the host knows must also be known where there is no emulator.
+Enough to undo them when the program dies or is detached, and to set them again. The relay needs this, where
+there is no emulator.
 """
 
 import re
 
-# Only what changes a mode. Colours and cursor movement, the bulk of any output, are turned away at once by
-# the look-ahead: trying the alternatives on each cost as much as all the rest of the relay's work.
+# Only what changes a mode. The look-ahead rejects colours and cursor movement, most of any output, at once:
+# trying the alternatives on each of them took as long as all other work of the relay.
 _CHANGES = re.compile(rb"\x1b(?!\[[0-9;]*+[A-Zfm])(?:\[(?:[?>=<][0-9;:]*[hlum]|[0-9;]*r|[0-9]* q|!p)|[=>c])")
 _PARTS = re.compile(
     rb"\x1b(?:\[(?:([?>=<])([0-9;:]*)([hlum])|([0-9;]*)(r)|([0-9]*) (q)|(!p))|([=>c]))",
 )
 _SIMPLE_LIMIT = 256
 _COMPLETE = re.compile(rb"\x1b(?:\[[0-?]*[ -/]*[@-~]|[^\[])")
-_LONGEST = 64  # of the sequences above; a longer unfinished one is not ours
+_LONGEST = 64  # bytes of the sequences above
 
 _ON_BY_DEFAULT = frozenset({7, 8, 25})
 _ALTERNATE = frozenset({47, 1047, 1049})
@@ -23,7 +23,7 @@ _ALTERNATE = frozenset({47, 1047, 1049})
 class ModeTracker:
     def __init__(self) -> None:
         self._carry = b""
-        self._simple: dict[bytes, tuple[int, bool | None]] = {}  # what `_private` becomes by a sequence
+        self._simple: dict[bytes, tuple[int, bool | None]] = {}  # what a sequence does to `_private`
         self._forget()
 
     def _forget(self) -> None:
@@ -44,7 +44,7 @@ class ModeTracker:
             self._carry = data[cut:]
             data = data[:cut]
         for sequence in _CHANGES.findall(data):
-            simple = self._simple.get(sequence)  # an agent sets the same few modes with every frame
+            simple = self._simple.get(sequence)  # agents set the same few modes with every frame
             if simple is None:
                 self._apply(sequence)
             elif simple[1] is None:
@@ -110,7 +110,7 @@ class ModeTracker:
         return self._private.get(number, number in _ON_BY_DEFAULT)
 
     def undo(self) -> bytes:
-        """The bytes that take every mode back; empty when the program has left none behind."""
+        """The bytes that undo every mode; empty when none is set."""
         out = bytearray()
         if self._region:
             out += b"\x1b7\x1b[r\x1b8"  # resetting the region moves the cursor
@@ -133,7 +133,7 @@ class ModeTracker:
         return bytes(out)
 
     def redo(self) -> bytes:
-        """The bytes that put every mode on again, on a terminal that has none of them."""
+        """The bytes that set every mode again, on a terminal that has none of them."""
         out = bytearray()
         for flags in self._kitty[False]:
             out += b"\x1b[>%du" % flags

@@ -1,11 +1,11 @@
-"""Boxes drawn over a terminal that belongs to somebody else, and taken away without a trace.
+"""Draws boxes over a terminal that another program uses, and erases them without a trace.
 
-The model of the screen says what is covered and with what the program writes, so nothing is remembered in the
-terminal: not its save-cursor slot, which the program may be using. What is drawn and what takes it away are
-both made for one place in the program's output and are good nowhere else.
+The screen model knows what is covered and the program's pen, so that nothing is stored in the terminal: the
+program may be using its save-cursor slot. The bytes that draw and those that erase are made for one position
+in the program's output and are valid only there.
 
-The first two columns and the last are never covered: with them a terminal keeps what no cell shows, that a
-row goes on in the next one and that a wide character has moved there.
+The first two columns and the last are never covered. There a terminal keeps state that no cell shows: that a
+row continues in the next one, and that a wide character has moved there.
 """
 
 import re
@@ -18,8 +18,8 @@ from synapse.terminal.screen import Cell, Cursor, Row, Screen
 _REGION = re.compile(rb"\x1b\[\d+;\d+r")
 
 LEFT, RIGHT = 2, 1  # columns that stay free
-SMALLEST = (20, 4)  # columns and rows of a terminal that has room for anything of ours
-_WIDE = (("\u2e80", "\ua4cf"), ("\uac00", "\ud7a3"), ("\uff01", "\uff60"))  # no terminal doubts their width
+SMALLEST = (20, 4)  # columns and rows of the smallest terminal that is drawn on
+_WIDE = (("\u2e80", "\ua4cf"), ("\uac00", "\ud7a3"), ("\uff01", "\uff60"))  # wide in every terminal
 
 _NOTHING = Cell("")
 _JOINERS = "\u200d\ufe0f\ufe0e"
@@ -42,48 +42,48 @@ class Box(NamedTuple):
 class Painting(NamedTuple):
     draw: bytes
     erase: bytes
-    synchronise: bool  # the two may be wrapped in synchronised output: the program is not in it
+    synchronise: bool  # both may be wrapped in synchronised output: the program is not using it
 
 
-class Room(NamedTuple):
+class Area(NamedTuple):
     x: int
     y: int
     width: int
     height: int
 
 
-def room(size: tuple[int, int]) -> Room | None:
-    """What may be covered of a terminal of this size."""
+def drawable_area(size: tuple[int, int]) -> Area | None:
+    """The part of a terminal of this size that may be covered."""
     cols, rows = size
     if cols < SMALLEST[0] or rows < SMALLEST[1]:
         return None
-    return Room(LEFT, 0, cols - LEFT - RIGHT, rows)
+    return Area(LEFT, 0, cols - LEFT - RIGHT, rows)
 
 
 def paint(screen: Screen, boxes: Sequence[Box]) -> Painting | None:
     """The bytes for these boxes, later ones over earlier ones; None where nothing can be drawn now."""
-    free, cursor = room(screen.size), screen.drawing_cursor()
+    free, cursor = drawable_area(screen.size), screen.drawing_cursor()
     if free is None or cursor is None:
         return None
     boxes = [box for box in (_clipped(box, free) for box in boxes) if box.width and box.lines]
     drawn, erased = [], []
     edge = screen.size[0] - 1
     for box in boxes:
-        left, right = box.x - 2, box.x + box.width + 1  # a wide character may reach out at each side
+        left, right = box.x - 2, box.x + box.width + 1  # a wide character may cross each edge
         rows = screen.rows(box.y, box.y + len(box.lines), left, right)
-        if any(row.peculiar for row in rows):
+        if any(row.unrepeatable for row in rows):
             return None
         for y, (row, line) in enumerate(zip(rows, box.lines, strict=True), box.y):
             before, after = row.cells[2].width == 0, row.cells[-1].width == 0
             span = row.cells[2 - before : len(row.cells) if after else -1]
             if _has_marks_at(edge, span, box.x - before):
                 return None
-            line_of_ours = _line(line, box.x - before, box.width, before, after, edge)
-            drawn.append(_move(box.x - before, y) + line_of_ours)
+            drawn_line = _line(line, box.x - before, box.width, before, after, edge)
+            drawn.append(_move(box.x - before, y) + drawn_line)
             erased.append(_cells(span, box.x - before, y, row.wrapped))
     last = screen.rows(cursor.y, cursor.y + 1, screen.size[0] - 2) if cursor.wraps else []
-    if last and (last[0].peculiar or (not last[0].cells[-1].text and last[0].cells[-1].width)):
-        return None  # the terminal is about to wrap behind a cell with nothing in it
+    if last and (last[0].unrepeatable or (not last[0].cells[-1].text and last[0].cells[-1].width)):
+        return None  # the terminal is about to wrap after an empty cell
     if last and not cursor.autowrap and _has_marks_at(edge + 1, last[0].cells, edge - 1):
         return None
     hidden = any(box.holds(cursor.x, cursor.y) for box in boxes)
@@ -94,20 +94,20 @@ def paint(screen: Screen, boxes: Sequence[Box]) -> Painting | None:
 
 
 def repaint(screen: Screen) -> bytes | None:
-    """The whole visible screen, for a terminal that may show anything: after a resize under a box."""
+    """The bytes that draw the whole visible screen again, after a resize under a box."""
     cursor = screen.drawing_cursor()
     if cursor is None:
         return None
     count = screen.size[1]
     rows = screen.rows(0, count)
-    if any(row.peculiar for row in rows):
+    if any(row.unrepeatable for row in rows):
         return None
     out = [_prologue(cursor), *(f"{_move(0, y)}\x1b[0m\x1b[2K" for y in range(count))]
     joined = False
     for y, row in enumerate(rows):
         below = rows[y + 1].cells[0] if row.wrapped and y + 1 < count and y != cursor.bottom else _NOTHING
         moved = below.width == 2 and not row.cells[-1].text and row.cells[-1].width == 1
-        # Written through its end, so that the terminal joins it to the next one again.
+        # Written past its end, so that the terminal joins it to the next row again.
         goes_on = bool(below.text) and (moved or bool(row.cells[-1].text) or not row.cells[-1].width)
         out.append("\x1b[?7h" if goes_on or joined else "\x1b[?7l")
         out.append(_cells(row.cells[:-1] if moved else row.cells, 0, y, row.wrapped, joined))
@@ -117,8 +117,8 @@ def repaint(screen: Screen) -> bytes | None:
     return ("".join(out) + _epilogue(cursor, last, not cursor.visible)).encode()
 
 
-def _clipped(box: Box, free: Room) -> Box:
-    """What fits of a box; each line is cut when it is written."""
+def _clipped(box: Box, free: Area) -> Box:
+    """The part of a box that fits. Its lines are cut when they are written."""
     left, right = max(box.x, free.x), min(box.x + box.width, free.x + free.width)
     lines = box.lines[max(-box.y, 0) : max(free.height - box.y, 0)]
     return Box(left, max(box.y, 0), max(right - left, 0), lines)
@@ -128,7 +128,7 @@ def _clipped(box: Box, free: Room) -> Box:
 
 
 def _prologue(cursor: Cursor) -> str:
-    """Nothing of the program's state is in the way."""
+    """Switch off the program's state that would disturb the drawing."""
     out = "\x1b[?25l" if cursor.visible else ""
     if "\x1b]8;" in cursor.pen:
         out += "\x1b]8;;\x1b\\"
@@ -140,7 +140,7 @@ def _prologue(cursor: Cursor) -> str:
 
 
 def _epilogue(cursor: Cursor, last: Sequence[Row], hidden: bool) -> str:
-    """All of it is as it was. A terminal about to wrap is so again when its last cell is written again."""
+    """Restore that state. Writing the last cell again restores a pending wrap."""
     out = "\x1b[?6h" if cursor.origin is not None else ""
     out += "\x1b[?7h" if cursor.autowrap else ""
     x, y = cursor.x, cursor.y - (cursor.origin or 0)
@@ -172,8 +172,8 @@ def _has_marks_at(edge: int, cells: Sequence[Cell], x: int) -> bool:
 
 
 def _line(line: Line, x: int, width: int, before: bool, after: bool, edge: int) -> str:
-    """A line of ours, cut and filled to its width, and what covers half a wide character at its ends. No mark
-    is written when the cursor is in the last column, `edge`."""
+    """One line of a box, cut and padded to its width, with blanks for half-covered wide characters at its
+    ends. No combining mark is written while the cursor is in the last column, `edge`."""
     out, at, sure = ["\x1b[0m " if before else ""], x + before, True
     end = at + width
     for text, sgr in line:
@@ -184,7 +184,7 @@ def _line(line: Line, x: int, width: int, before: bool, after: bool, edge: int) 
             continue
         for char in text:
             size = measure.char_width(char)
-            if at + size > end or char in _JOINERS:  # a joiner could reach for a cell that is not ours
+            if at + size > end or char in _JOINERS:  # a joiner could change a cell outside of the box
                 break
             if not size and at == edge:
                 continue
@@ -201,11 +201,11 @@ def _line(line: Line, x: int, width: int, before: bool, after: bool, edge: int) 
 
 
 def _cells(cells: Sequence[Cell], x: int, y: int, wrapped: bool, joined: bool = False) -> str:
-    """Cells of the program's, as they were. Where the cursor is after a character of doubtful width is not
-    guessed. Erasing would make the terminal forget that a row is wrapped, so blanks are written there."""
+    """Write the program's cells as they were. After a character of uncertain width the cursor is set
+    explicitly. Erasing would make the terminal forget that a row is wrapped, so blanks are written there."""
     out = [] if joined else [_move(x, y)]
     look, link = "", ""
-    at = x  # the column that the terminal's cursor is sure to be in
+    at = x  # the column of the terminal's cursor; -1 if not certain
     count = len(cells)
     index = 0
     while index < count:
@@ -238,29 +238,29 @@ def _cells(cells: Sequence[Cell], x: int, y: int, wrapped: bool, joined: bool = 
 
 
 def _is_plain(sgr: str) -> bool:
-    """Whether erasing gives this look: a background at the most."""
+    """Whether erasing gives this look: no attribute but a background."""
     return sgr == "0" or _BACKGROUND.fullmatch(sgr) is not None
 
 
 def _is_sure(text: str) -> bool:
-    """Whether every terminal gives this text the width we think it has."""
+    """Whether all terminals agree on the width of this text."""
     if len(text) != 1:
         return not text
     return text < "\u0300" or "\u2500" <= text < "\u2600" or any(a <= text <= b for a, b in _WIDE)
 
 
 def blank_rows(screen: Screen) -> int:
-    """How many rows at the top have nothing in them."""
+    """How many rows at the top are blank."""
     rows = screen.text().split("\n")
     return next((number for number, row in enumerate(rows) if row.strip()), 0)
 
 
 def shift(screen: Screen, rows: int) -> bool:
-    """Move all of a model's screen so many rows down, or up; False if something would be lost by it."""
+    """Move a model's screen down by `rows`, or up; False if something would be lost."""
     if not rows:
         return True
     if screen.mode(6) or _REGION.search(screen.snapshot()[-200:]):
-        return False  # only a part of it would move
+        return False  # only a part of the screen would move
     x, y = screen.cursor
     lines = screen.text().split("\n")
     lines += [""] * (screen.size[1] - len(lines))

@@ -1,21 +1,21 @@
-"""The two shapes that the overlay has: a toast of a line or two, and a panel to read in."""
+"""The two forms of the overlay: a toast of one or two lines, and a panel."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
 
 from synapse.terminal import cells
 from synapse.terminal.markdown import BASE, DIM, HEADING, STRONG, Lines
-from synapse.terminal.overlay import Box, Line, Room, Span, room
+from synapse.terminal.overlay import Area, Box, Line, Span, drawable_area
 
 TOAST_WIDTH = 64
 PANEL_WIDTH = 110
-FEWEST = 6  # rows of a panel, however little there is to read
+FEWEST = 6  # rows of a panel at least
 _TOAST = "0;38;5;255;48;5;24"
 _TOAST_DIM = "0;38;5;152;48;5;24"
 
 
 class View(NamedTuple):
-    """A panel's inside: the rows that fit, from `scroll` on."""
+    """The size of a panel's text."""
 
     columns: int
     rows: int
@@ -23,15 +23,15 @@ class View(NamedTuple):
 
 def view_of(size: tuple[int, int], extra: int = 0) -> View | None:
     """How much text a panel shows on a terminal of this size, with `extra` lines for something below it."""
-    free = room(size)
+    free = drawable_area(size)
     if free is None:
         return None
     width, height = _panel_size(free)
     return View(width - 4, max(height - 2 - extra, 1))
 
 
-def _panel_size(free: Room) -> tuple[int, int]:
-    """Away from the edges, where it can be: the first step of a resize then pushes none of it into the
+def _panel_size(free: Area) -> tuple[int, int]:
+    """Away from the edges if possible, so that the first step of a resize pushes none of it into the
     scrollback."""
     width = free.width if free.width < 40 else free.width - 4
     return min(width, PANEL_WIDTH), free.height if free.height < 12 else free.height - 2
@@ -39,7 +39,7 @@ def _panel_size(free: Room) -> tuple[int, int]:
 
 def toasts(size: tuple[int, int], notes: Sequence[tuple[str, str]], cursor_row: int) -> list[Box]:
     """Notes (a line, and a second one or "") at the top right; at the bottom when the cursor is up there."""
-    free = room(size)
+    free = drawable_area(size)
     if free is None or not notes:
         return []
     lines: list[Line] = []
@@ -64,18 +64,18 @@ def panel(
     below: Lines,
     hints: Sequence[tuple[str, str]],
 ) -> Box | None:
-    """A framed panel: the title, the rows of `body` from `scroll`, what stays `below` them, the keys."""
-    free, view = room(size), view_of(size, len(below))
+    """A framed panel: the title, the rows of `body` from `scroll` on, the fixed lines `below`, the keys."""
+    free, view = drawable_area(size), view_of(size, len(below))
     if free is None or view is None:
         return None
     width, height = _panel_size(free)
     rows = min(view.rows, max(len(body), FEWEST))
     height = min(height, rows + len(below) + 2)
     shown = body[scroll : scroll + view.rows]
-    place = f" {scroll + 1}–{scroll + len(shown)} of {len(body)} " if len(body) > view.rows else ""
-    head = _fit(f" {title} ", width - 4 - cells.width(place))
-    rule = "─" * (width - 4 - cells.width(head) - cells.width(place))
-    lines: list[Line] = [[("╭─", DIM), (head, STRONG), (rule, DIM), (place, HEADING), ("─╮", DIM)]]
+    position = f" {scroll + 1}–{scroll + len(shown)} of {len(body)} " if len(body) > view.rows else ""
+    head = _fit(f" {title} ", width - 4 - cells.width(position))
+    rule = "─" * (width - 4 - cells.width(head) - cells.width(position))
+    lines: list[Line] = [[("╭─", DIM), (head, STRONG), (rule, DIM), (position, HEADING), ("─╮", DIM)]]
     bar = _bar(rows, scroll, len(body))
     for number in range(rows):
         lines.append(_framed(shown[number] if number < len(shown) else [], width, bar[number]))

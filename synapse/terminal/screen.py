@@ -1,4 +1,4 @@
-"""The screen model: what a terminal shows after the bytes fed to it, behind one small protocol."""
+"""The protocol of a screen model: what a terminal shows after the bytes fed to it."""
 
 import os
 from collections.abc import Callable
@@ -8,28 +8,28 @@ SCROLLBACK_BYTES = 10 * 1024 * 1024  # about 9,000 rows
 
 
 class Cell(NamedTuple):
-    """One cell: what is in it ("" if nothing was ever written), its width (0 behind a wide one), its look."""
+    """One cell: its text ("" if nothing was written), its width (0 after a wide cell), its look."""
 
     text: str
     width: int = 1
-    sgr: str = "0"  # parameters that make this look out of any other
+    sgr: str = "0"  # SGR parameters that set this look, whatever was set before
     link: str = ""
 
 
 class Row(NamedTuple):
     cells: list[Cell]
-    wrapped: bool = False  # goes on in the row below
-    peculiar: bool = False  # some cell of it cannot be written again as it is
+    wrapped: bool = False  # continues in the row below
+    unrepeatable: bool = False  # some cell cannot be written again as it is
 
 
 class Cursor(NamedTuple):
-    """Where the next byte of the program acts, and what it acts with."""
+    """The position and the state with which the program writes next."""
 
     x: int
     y: int
-    wraps: bool  # the next character goes to the row below
+    wraps: bool  # a wrap is pending: the next character goes to the row below
     visible: bool
-    pen: str  # bytes that bring colours, link and character sets to this state from the default
+    pen: str  # bytes that set colours, link and character sets, starting from the default
     origin: int | None  # the row that positions count from in origin mode
     bottom: int  # the row that scrolls when the cursor leaves it
     autowrap: bool
@@ -43,7 +43,7 @@ class Screen(Protocol):
     def feed(self, data: bytes) -> None: ...
     def resize(self, cols: int, rows: int) -> None: ...
     def on_reply(self, reply: Callable[[bytes], None] | None) -> None:
-        """Who is given the answers to terminal queries; nobody, when a real terminal gives them."""
+        """Where answers to terminal queries go; None when a real terminal gives them."""
         ...
 
     @property
@@ -57,7 +57,7 @@ class Screen(Protocol):
     @property
     def cursor_visible(self) -> bool: ...
     def osc(self, number: int) -> str:
-        """What the last OSC sequence of this number said, of those that terminals do not know."""
+        """The content of the last OSC sequence with this number that terminals do not know."""
         ...
 
     def mode(self, number: int) -> bool:
@@ -69,7 +69,7 @@ class Screen(Protocol):
         ...
 
     def contents(self, last_rows: int | None = None) -> str:
-        """Scrollback and screen, wrapped lines joined; only the last rows of it, if so many are enough."""
+        """Scrollback and screen with wrapped lines joined, or only the last rows of that."""
         ...
 
     def ansi(self) -> str:
@@ -81,7 +81,7 @@ class Screen(Protocol):
         ...
 
     def drawing_cursor(self) -> Cursor | None:
-        """The cursor, if something may be drawn now and taken back: not inside a sequence, for one."""
+        """The cursor, or None while nothing can be drawn and erased: inside a sequence, for example."""
         ...
 
     def has_scrolled(self) -> int:
@@ -98,7 +98,7 @@ _OFF_BY_DEFAULT = (1, 9, 1000, 1002, 1003, 1004, 1005, 1006, 1015, 1016, 2004, 2
 
 
 def undo_modes(screen: Screen) -> bytes:
-    """The bytes that take back what a program has left on, read from the model."""
+    """The bytes that undo the modes a program has left on, as the model knows them."""
     out = "\x1b[m\x1b[<99u\x1b[>4m\x1b>"  # pen, kitty keyboard, modifyOtherKeys, keypad: harmless when off
     out += "".join(f"\x1b[?{number}l" for number in _OFF_BY_DEFAULT if screen.mode(number))
     if screen.alternate_screen:
@@ -107,7 +107,7 @@ def undo_modes(screen: Screen) -> bytes:
 
 
 def make_screen(cols: int, rows: int) -> Screen:
-    """The best emulator there is here; SYNAPSE_SCREEN=ghostty or avt insists on one."""
+    """The best emulator available. SYNAPSE_SCREEN=ghostty or avt demands one."""
     wanted = os.environ.get("SYNAPSE_SCREEN")
     if wanted != "avt":
         try:

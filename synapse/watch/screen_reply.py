@@ -16,12 +16,12 @@ and the next prompt. Pure, and linear in the number of lines.
 """
 
 import re
-import unicodedata
 from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cache
 from itertools import accumulate
+
+from synapse.terminal.cells import width as _cells
 
 
 @dataclass(frozen=True)
@@ -368,14 +368,3 @@ def _trimmed(rows: list[str], top: bool = True) -> list[str]:
 
 def _indent(row: str) -> int:
     return len(row) - len(row.lstrip())
-
-
-def _cells(text: str) -> int:
-    return len(text) if text.isascii() else sum(map(_char_cells, text))
-
-
-@cache
-def _char_cells(char: str) -> int:
-    if unicodedata.combining(char):
-        return 0
-    return 2 if unicodedata.east_asian_width(char) in "WF" else 1

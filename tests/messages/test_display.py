@@ -1,4 +1,4 @@
-"""The whole way of the overlay, without processes: inbox, display, the relay's veil, a terminal."""
+"""The whole way of the overlay, without processes: inbox, display, the relay's layer, a terminal."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 
 from synapse.messages.inbox import Answer, HandOver
 from synapse.relay import wire
-from synapse.relay.veil import Veil
+from synapse.relay.overlay_layer import OverlayLayer
 from tests.support.overlay_world import CHORD, World, sent
 from tests.support.replaying import cases, load, pieces
 from tests.support.screen_state import assert_same, state
@@ -72,7 +72,7 @@ def test_a_reply_is_handed_over_and_copied(monkeypatch: pytest.MonkeyPatch) -> N
     world.type(b"i")
     world.pass_time(0.5)
     assert world.actions == [HandOver("1", REPLY)]
-    assert not world.veil.focused
+    assert not world.layer.focused
     assert_same(world.terminal, world.model)
 
 
@@ -211,50 +211,50 @@ def test_a_recorded_session_with_messages_coming_in_all_the_time(case: Path, see
     assert_same(world.terminal, world.model, scrollback=True)
 
 
-def test_the_veil_refuses_what_is_stale_and_tells_so() -> None:
+def test_the_layer_refuses_what_is_stale_and_tells_so() -> None:
     told: list[bytes] = []
-    veil = Veil(CHORD, told.append)
+    layer = OverlayLayer(CHORD, told.append)
     header = {"id": 7, "at": 10, "cols": 80, "rows": 24, "over": 0, "sync": 1}
     payload = wire.pack_overlay(header, b"draw", b"erase")[5:]
-    assert veil.show(payload, 11, (80, 24), None) == b""
-    assert veil.show(payload, 10, (81, 24), None) == b""
-    assert veil.show(payload, 10, (80, 24), "busy") == b""
-    assert veil.show(payload, 10, (80, 24), None) == b"\x1b[?2026hdraw\x1b[?2026l"
+    assert layer.show(payload, 11, (80, 24), None) == b""
+    assert layer.show(payload, 10, (81, 24), None) == b""
+    assert layer.show(payload, 10, (80, 24), "busy") == b""
+    assert layer.show(payload, 10, (80, 24), None) == b"\x1b[?2026hdraw\x1b[?2026l"
     outcomes = [json.loads(p)["outcome"] for frame in told for _, p in wire.Unpacker().feed(frame)]
     assert outcomes == ["stale", "stale", "busy", "shown"]
     again = wire.pack_overlay({**header, "id": 8}, b"draw2", b"erase2")[5:]
-    assert veil.show(again, 10, (80, 24), None) == b"\x1b[?2026herasedraw2\x1b[?2026l"
+    assert layer.show(again, 10, (80, 24), None) == b"\x1b[?2026herasedraw2\x1b[?2026l"
     over = wire.pack_overlay({**header, "id": 9, "over": 8, "sync": 0}, b"draw3", b"erase3")[5:]
-    assert veil.show(over, 10, (80, 24), None) == b"draw3"
-    assert veil.lift() == b"erase3"
-    assert veil.lift() == b""
+    assert layer.show(over, 10, (80, 24), None) == b"draw3"
+    assert layer.remove() == b"erase3"
+    assert layer.remove() == b""
 
 
 def test_no_key_is_the_overlays_before_the_chord_and_after_the_host() -> None:
     told: list[bytes] = []
-    veil = Veil(CHORD, told.append)
+    layer = OverlayLayer(CHORD, told.append)
     every = bytes(range(256)) + b"\x1do\x1b[200~x\x1b[201~"
-    assert veil.take(every) == every
-    veil.set_state(b'{"chord": true, "focus": false}')
-    assert veil.take(b"ab\x1d") == b"ab"
-    assert veil.take(b"x") == b"\x1dx"
-    assert veil.take(b"a\x1dojk\x1b[I\x1b[12;4Rq\x1b[<65;3;4M") == b"a\x1b[I\x1b[12;4R"
-    assert veil.focused
-    assert veil.take(b"\x1b]11;rgb:00/0") == b""
-    assert veil.take(b"0/00\x07j") == b"\x1b]11;rgb:00/00/00\x07"
+    assert layer.take(every) == every
+    layer.set_state(b'{"chord": true, "focus": false}')
+    assert layer.take(b"ab\x1d") == b"ab"
+    assert layer.take(b"x") == b"\x1dx"
+    assert layer.take(b"a\x1dojk\x1b[I\x1b[12;4Rq\x1b[<65;3;4M") == b"a\x1b[I\x1b[12;4R"
+    assert layer.focused
+    assert layer.take(b"\x1b]11;rgb:00/0") == b""
+    assert layer.take(b"0/00\x07j") == b"\x1b]11;rgb:00/00/00\x07"
     frames = [f for data in told for f in wire.Unpacker().feed(data)]
     assert frames == [
         (wire.OVERLAY_FOCUS, b"true"),
         (wire.OVERLAY_KEYS, b"jkq\x1b[<65;3;4M"),
         (wire.OVERLAY_KEYS, b"j"),
     ]
-    veil.host_gone()
-    assert veil.take(b"\x1doj") == b"\x1doj"
+    layer.host_gone()
+    assert layer.take(b"\x1doj") == b"\x1doj"
 
 
 def test_the_chord_again_takes_the_focus_back_whatever_the_host_does() -> None:
-    veil = Veil(CHORD, lambda _: None)
-    veil.set_state(b'{"chord": true, "focus": false}')
-    assert veil.take(b"\x1do") == b""
-    assert veil.take(b"zz\x1dohello") == b"hello"
-    assert not veil.focused
+    layer = OverlayLayer(CHORD, lambda _: None)
+    layer.set_state(b'{"chord": true, "focus": false}')
+    assert layer.take(b"\x1do") == b""
+    assert layer.take(b"zz\x1dohello") == b"hello"
+    assert not layer.focused

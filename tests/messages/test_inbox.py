@@ -145,7 +145,7 @@ def test_every_size_has_its_panel(size: tuple[int, int]) -> None:
         (b"\x1b[27;5;117~\x1b[1;1:3A", ["C-u"]),
         (b"\x1b[<64;3;4M\x1b[<0;3;4M\x1b[<64;3;4m", ["WheelUp"]),
         (b"\x15\x7f\x08\r\n", ["C-u", "Backspace", "Backspace", "Enter", "Enter"]),
-        (b"\x1b[200~a\x1b[Bb\x1b[201~c", ["paste:a\x1b[Bb", "c"]),
+        (b"\x1b[200~a\x1b[Bb\x1b[201~c", ["paste:a[Bb", "c"]),
         (b"\x1bx\x1b[15~\x1b", ["Escape"]),
     ],
 )

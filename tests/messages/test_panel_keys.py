@@ -31,7 +31,7 @@ def test_no_key_is_lost(close: bytes, rest: bytes, cut: bool) -> None:
     else:
         world.type(close + rest)
     world.pass_time(0.3)
-    assert not world.inbox.focused and not world.veil.focused
+    assert not world.inbox.focused and not world.layer.focused
     assert world.agent == rest
     world.type(b"more")
     assert world.agent == rest + b"more"

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from synapse.relay import spool
-from synapse.relay.spool import HOLD, HOLD_FOR, PORTION, POURS, SPAN, Spool
+from synapse.relay.spool import BURST_SIZE, BURST_SPAN, HOLD, HOLD_FOR, PORTION, Spool
 
 
 class Clock:
@@ -49,21 +49,21 @@ def test_what_comes_now_and_then_is_given_at_once() -> None:
             assert taken(theirs) == text and waits.size == 0
 
 
-def test_a_burst_is_sipped_until_it_pauses() -> None:
+def test_a_burst_is_given_in_portions_until_it_pauses() -> None:
     clock = Clock()
     waits, sent, got = Spool(clock), b"", b""
     with host() as (ours, theirs):
         for number in range(100):
-            piece = b"%05d" % number * (POURS // 5 * 4)
+            piece = b"%05d" % number * (BURST_SIZE // 5 * 4)
             waits.add(b"head", piece)
             sent += b"head" + piece
             waits.look(ours)
-            assert waits.held_back, "it pours"
+            assert waits.held_back, "a burst"
             got += taken(theirs)
-            clock.now += SPAN / 5
+            clock.now += BURST_SPAN / 5
         assert PORTION <= len(got) <= 16 * (PORTION + len(piece)) < len(sent) / 2, "a little, and not all"
         for _ in range(2):
-            clock.now += SPAN * 1.1
+            clock.now += BURST_SPAN * 1.1
             given = waits.look(ours)
         assert given
         while waits.size:
@@ -77,10 +77,10 @@ def test_what_comes_steadily_is_not_held_back() -> None:
     waits = Spool(clock)
     with host() as (ours, theirs):
         for _ in range(1000):
-            waits.add(b"x" * (POURS // 10))
+            waits.add(b"x" * (BURST_SIZE // 10))
             assert waits.look(ours)
             taken(theirs)
-            clock.now += SPAN / 5
+            clock.now += BURST_SPAN / 5
 
 
 def test_a_burst_that_does_not_end_is_given_as_it_comes(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -88,8 +88,8 @@ def test_a_burst_that_does_not_end_is_given_as_it_comes(monkeypatch: pytest.Monk
     waits, sent, got, most = Spool(Clock()), 0, 0, 0
     with host() as (ours, theirs):
         for _ in range(200):
-            waits.add(b"x" * POURS)
-            sent += POURS
+            waits.add(b"x" * BURST_SIZE)
+            sent += BURST_SIZE
             waits.look(ours)
             got += len(taken(theirs))
             most = max(most, waits.size)
@@ -100,12 +100,12 @@ def test_nor_is_one_that_lasts() -> None:
     clock = Clock()
     waits = Spool(clock)
     with host() as (ours, theirs):
-        while clock.now < 100 + HOLD_FOR - SPAN:
-            waits.add(b"x" * POURS)
+        while clock.now < 100 + HOLD_FOR - BURST_SPAN:
+            waits.add(b"x" * BURST_SIZE)
             assert not waits.look(ours)
             taken(theirs)
-            clock.now += SPAN / 2
-        clock.now += SPAN
+            clock.now += BURST_SPAN / 2
+        clock.now += BURST_SPAN
         assert waits.look(ours)
 
 
@@ -141,4 +141,4 @@ def test_nothing_is_lost_doubled_or_mixed(steps: list[tuple[bytes, str]]) -> Non
 def test_the_limits_leave_room_for_each_other() -> None:
     from synapse.relay.link import SPOOL_LIMIT
 
-    assert POURS < PORTION < HOLD < SPOOL_LIMIT
+    assert BURST_SIZE < PORTION < HOLD < SPOOL_LIMIT

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from synapse.messages.display import Display
 from synapse.messages.inbox import Action, Inbox
 from synapse.relay import wire
-from synapse.relay.veil import Veil
+from synapse.relay.overlay_layer import OverlayLayer
 from synapse.terminal.ghostty import GhosttyScreen
 
 CHORD = (b"\x1d", b"o")
@@ -36,7 +36,7 @@ class World:
         self.written_relay = self.written_host = 0
         self.agent = b""  # the keys that reached the agent
         self.actions: list[Action] = []
-        self.veil = Veil(CHORD, self.to_host.append)
+        self.layer = OverlayLayer(CHORD, self.to_host.append)
         self.inbox = Inbox(lambda: self.now)
         self.size = size
         self.drawings = 0
@@ -53,18 +53,18 @@ class World:
         return handle
 
     def output(self, data: bytes) -> None:
-        self.terminal.feed(self.veil.lift() + data)
+        self.terminal.feed(self.layer.remove() + data)
         self.written_relay += len(data)
         self.to_host.append(wire.pack(wire.OUTPUT, data))
 
     def resize(self, cols: int, rows: int) -> None:
         self.terminal.resize(cols, rows)
         self.size = (cols, rows)
-        self.veil.forget()
+        self.layer.forget()
         self.to_host.append(wire.pack_size(cols, rows))
 
     def type(self, keys: bytes) -> None:
-        self.agent += self.veil.take(keys)
+        self.agent += self.layer.take(keys)
 
     def host_turn(self) -> None:
         for kind, payload in wire.Unpacker().feed(self.to_host.popleft()):
@@ -81,7 +81,7 @@ class World:
     def relay_turn(self) -> None:
         for kind, payload in wire.Unpacker().feed(self.to_relay.popleft()):
             if kind == wire.OVERLAY:
-                data = self.veil.show(payload, self.written_relay, self.size, None)
+                data = self.layer.show(payload, self.written_relay, self.size, None)
                 self.drawings += bool(data)
                 self.terminal.feed(data)
             elif kind == wire.WHERE:
@@ -89,7 +89,7 @@ class World:
                 if self.answers:
                     self.to_host.append(wire.pack_json(wire.PLACE, [y, x, self.written_relay]))
             else:
-                self.agent += self.veil.set_state(payload)
+                self.agent += self.layer.set_state(payload)
 
     def pass_time(self, seconds: float) -> None:
         end = self.now + seconds
@@ -111,7 +111,7 @@ class World:
                 self.relay_turn()
 
     def lift(self) -> None:
-        self.terminal.feed(self.veil.lift())
+        self.terminal.feed(self.layer.remove())
 
     def shown(self) -> str:
         return self.terminal.text()

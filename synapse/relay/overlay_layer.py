@@ -1,9 +1,9 @@
-"""What Synapse has drawn over the human's terminal: shown, taken away in time, and the keys it is given.
+"""What Synapse draws over the human's terminal: showing it, removing it in time, and the keys meant for it.
 
-A drawing is made by the host for one place in the agent's output and refused at any other. What takes it away
-is kept here and written before the next byte of the agent, so at that same place: never inside a sequence.
-No key is the overlay's until the chord has given it the focus; the chord again takes it back, whatever the
-host is doing.
+The host makes a drawing for one position in the agent's output; at any other position it is refused. The
+bytes that erase it are kept here and written before the agent's next byte, so at that same position and never
+inside an escape sequence. The overlay gets no key before the chord has given it the focus. The chord takes
+the focus back, whatever the host is doing.
 """
 
 from __future__ import annotations
@@ -16,11 +16,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from synapse.keys.chord import Chord
+    from synapse.keys.stream import KeyStream
 
 _BEGIN, _END = b"\x1b[?2026h", b"\x1b[?2026l"
 
 
-class Veil:
+class OverlayLayer:
     """`tell` sends a frame to the host."""
 
     def __init__(self, chord: tuple[bytes, bytes], tell: Callable[[bytes], None]) -> None:
@@ -28,20 +29,20 @@ class Veil:
         self._tell = tell
         self._made: Chord | None = None
         self._watching = False  # there is something that the chord could open
-        self._carry = b""
-        self._given = bytearray()  # the keys since the overlay has the focus
+        self._stream: KeyStream | None = None  # the keys since the overlay has the focus
+        self._given = bytearray()  # those that the host was given
         self._shown = 0  # the number of the drawing that is on the screen
         self.focused = False
-        self.erase = b""  # what takes it away; looked at before every output
+        self.erase = b""  # the bytes that erase it; checked before every output
 
     # --- the drawing --------------------------------------------------------------------------------------
 
     def show(self, payload: bytes, written: int, size: tuple[int, int], refusal: str | None) -> bytes:
-        """The host's drawing, as bytes to write now. An empty one takes away the last, wherever we are."""
+        """The bytes to write for a drawing of the host. An empty one removes the last, at any position."""
         header, draw, erase = wire.unpack_overlay(payload)
         number = int(header["id"])
         if not draw:
-            gone = self.lift()
+            gone = self.remove()
             return _BEGIN + gone + _END if gone and header["sync"] else gone
         if refusal is None and (header["at"], header["cols"], header["rows"]) != (written, *size):
             refusal = wire.STALE
@@ -49,45 +50,45 @@ class Veil:
         if refusal is not None:
             return b""
         if not self._shown or header["over"] != self._shown:
-            draw = self.lift() + draw
+            draw = self.remove() + draw
         self._shown, self.erase = number, erase
         return _BEGIN + draw + _END if header["sync"] else draw
 
-    def lift(self) -> bytes:
-        """The bytes that take the drawing away; it is forgotten."""
+    def remove(self) -> bytes:
+        """The bytes that erase the drawing; it is forgotten."""
         erase = self.erase
         self.forget()
         return erase
 
     def forget(self) -> None:
-        """The screen is not what it was: what would take the drawing away is worthless."""
+        """The screen has changed, so that the bytes that would erase the drawing are useless."""
         self._shown, self.erase = 0, b""
 
     # --- keys ---------------------------------------------------------------------------------------------
 
     def set_state(self, payload: bytes) -> bytes:
-        """What the host wants: to be told of the chord, to be given the keys no longer. Returned are those
-        that it was given and has not used: they are the agent's."""
+        """Whether the host wants to know of the chord, and whether it still wants the keys. Returns the keys
+        that it was given and has not used: they are for the agent."""
         state = jsontext.loads(payload.decode())
         self._watching = bool(state["chord"])
         rest = b""
         if not state["focus"]:
             used = state.get("used")
             if self.focused and used is not None:
-                rest = bytes(self._given[used:]) + self._carry
-            self._release()
+                rest = bytes(self._given[used:]) + (self._stream.held if self._stream is not None else b"")
+            self._set_focus(False)
         return rest
 
     def host_gone(self) -> None:
         self._watching = False
-        self._release()
+        self._set_focus(False)
 
     def start_anew(self) -> None:
         """Another terminal, or none."""
         self.forget()
         self._made = None
         if self.focused:
-            self._focus(False)
+            self._toggle_focus()
 
     @property
     def _chord(self) -> Chord:
@@ -98,37 +99,39 @@ class Veil:
         return self._made
 
     def take(self, data: bytes) -> bytes:
-        """A human's keys; returned are those that are meant for the agent."""
+        """Takes a human's keys and returns those that are for the agent."""
         if not self._watching and not self.focused:
             return data
         out = b""
         while data:
-            data, chord = self._chord.feed(data)
+            data, complete = self._chord.feed(data)
             out += self._pass_on(data)
-            if not chord:
+            if not complete:
                 break
-            self._focus(not self.focused)
+            self._toggle_focus()
             data = self._chord.rest
         return out
 
     def _pass_on(self, data: bytes) -> bytes:
+        """With the focus, the overlay gets the keys. What the terminal sends by itself is for the agent."""
         if not self.focused or not data:
             return data
-        from synapse.keys import reports
+        from synapse.keys.stream import SEQUENCE, KeyStream
 
-        keys, told, self._carry = reports.split(self._carry + data)
+        if self._stream is None:
+            self._stream = KeyStream(SEQUENCE)
+        pieces = [(kind == "report", raw) for kind, _, raw in self._stream.feed(data)]
+        keys = b"".join(raw for is_report, raw in pieces if not is_report)
         if keys:
             self._given += keys
             self._tell(wire.pack(wire.OVERLAY_KEYS, keys))
-        return told
+        return b"".join(raw for is_report, raw in pieces if is_report)
 
-    def _focus(self, on: bool) -> None:
-        self.focused = on
-        self._carry = b""
-        self._given.clear()
-        self._tell(wire.pack_json(wire.OVERLAY_FOCUS, on))
+    def _toggle_focus(self) -> None:
+        self._set_focus(not self.focused)
+        self._tell(wire.pack_json(wire.OVERLAY_FOCUS, self.focused))
 
-    def _release(self) -> None:
-        self.focused = False
-        self._carry = b""
+    def _set_focus(self, focused: bool) -> None:
+        self.focused = focused
+        self._stream = None
         self._given.clear()

@@ -7,7 +7,7 @@ import time
 import pytest
 
 from synapse.messages.display import Display
-from synapse.relay.place import ASK, PATIENCE, Place
+from synapse.relay.cursor_position import ANSWER_TIMEOUT, ASK, CursorQuery
 from tests.support.home import SYNAPSE, Home
 from tests.support.overlay_world import World, sent
 from tests.support.screen_state import state
@@ -17,9 +17,9 @@ AGENT = b"\x1b[1magent\x1b[m\r\n----\r\n> \r\n----\x1b[A\r\x1b[2C"
 
 def answers(*pieces: bytes) -> tuple[bytes, list[tuple[int, int]]]:
     told: list[tuple[int, int]] = []
-    place = Place(lambda row, column: told.append((row, column)))
-    assert place.ask() == ASK
-    return b"".join(map(place.take, pieces)), told
+    query = CursorQuery(lambda row, column: told.append((row, column)))
+    assert query.ask() == ASK
+    return b"".join(map(query.take, pieces)), told
 
 
 @pytest.mark.parametrize(
@@ -41,10 +41,10 @@ def test_the_answer_is_taken_out_of_the_keys(
 
 def test_an_answer_that_never_came_is_not_waited_for_for_ever() -> None:
     now = [0.0]
-    place = Place(lambda row, column: None, lambda: now[0])
-    place.ask()
-    now[0] = PATIENCE + 1
-    assert place.take(b"\x1b[1;2R") == b"\x1b[1;2R" and not place.awaited  # Shift-F3
+    query = CursorQuery(lambda row, column: None, lambda: now[0])
+    query.ask()
+    now[0] = ANSWER_TIMEOUT + 1
+    assert query.take(b"\x1b[1;2R") == b"\x1b[1;2R" and not query.awaited  # Shift-F3
 
 
 class Shell(World):

@@ -1,0 +1,63 @@
+"""Asks the human's terminal where its cursor is.
+
+A shell's prompt is seldom in the first row, and code that draws over the screen must know which row is which.
+The answer comes among the human's keys and is taken out of them here; everything else is passed on at once.
+"""
+
+from __future__ import annotations
+
+import time
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from synapse.keys.stream import KeyStream
+
+ASK = b"\x1b[6n"
+ANSWER_TIMEOUT = 10.0  # seconds; what looks like an answer after that is a key: Shift-F3 has the same form
+
+
+class CursorQuery:
+    """`tell` is called once, with row and column counted from 0."""
+
+    def __init__(self, tell: Callable[[int, int], None], clock: Callable[[], float] = time.monotonic) -> None:
+        self._tell = tell
+        self._clock = clock
+        self._asked_at = 0.0
+        self._stream: KeyStream | None = None
+        self.awaited = False
+
+    def ask(self) -> bytes:
+        self.awaited, self._asked_at = True, self._clock()
+        if self._stream is None:
+            from synapse.keys.stream import KeyStream  # not while the agent starts: it imports `re`
+
+            self._stream = KeyStream()
+        return ASK
+
+    @property
+    def age(self) -> float:
+        """Seconds since the question."""
+        return self._clock() - self._asked_at
+
+    def take(self, data: bytes) -> bytes:
+        """What the terminal sent, without the answer."""
+        if self._stream is None:
+            return data
+        if self.age > ANSWER_TIMEOUT:
+            self.awaited = False
+        if not self.awaited:
+            held, self._stream = self._stream.held, None
+            return held + data
+        out = bytearray()
+        for kind, value, raw in self._stream.feed(data):
+            row, _, column = value[:-1].partition(";")
+            if kind != "report" or value[-1:] != "R" or not (row.isdecimal() and column.isdecimal()):
+                out += raw
+                continue
+            rest, self._stream = self._stream.rest, None
+            self.awaited = False
+            self._tell(max(int(row) - 1, 0), max(int(column) - 1, 0))
+            return bytes(out) + data[len(data) - rest :]
+        return bytes(out)

@@ -1,0 +1,196 @@
+"""The human's keys in the relay: passed on at once, held back where they must be, and told to the host."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from synapse.keys.typed import CLEARED, ESCAPE_TIMEOUT, SUBMITTED, TYPED
+from synapse.relay import wire
+from synapse.relay.injector import Injector
+from synapse.relay.keyboard import DRAFT_LIMIT, Keyboard
+from synapse.relay.pty import make_winsize
+
+ROUTING = b'{"names": ["codex"]}'
+
+
+class Clock:
+    """Timers that run when a test says so."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+        self.timers: list[tuple[float, Any]] = []
+
+    def later(self, seconds: float, call: Any) -> None:
+        self.timers.append((self.now + seconds, call))
+
+    def pass_time(self, seconds: float) -> None:
+        self.now += seconds
+        due = [timer for timer in self.timers if timer[0] <= self.now]
+        self.timers = [timer for timer in self.timers if timer not in due]
+        for _, call in due:
+            call()
+
+
+class Agent:
+    """Its terminal."""
+
+    def __init__(self) -> None:
+        self.typed = b""
+        self.hidden = self.cooked = False
+        self.backlog = b""
+        self.winsize = make_winsize(80, 24)
+
+    def write(self, data: bytes) -> None:
+        self.typed += data
+
+    def is_cooked(self) -> bool:
+        return self.cooked
+
+    def hides_input(self) -> bool:
+        return self.hidden
+
+
+class Link:
+    def __init__(self) -> None:
+        self.socket: object | None = object()
+        self.generation = 1
+        self.kinds: list[int] = []
+        self.keys: list[tuple[int, int, bool, str | None]] = []
+
+    def send(self, frame: bytes) -> None:
+        self.kinds += [kind for kind, _ in wire.Unpacker().feed(frame)]
+
+    def key(self, what: int, count: int, empty: bool, draft: str | None) -> None:
+        self.keys.append((what, count, empty, draft))
+
+
+class World:
+    def __init__(self) -> None:
+        self.clock, self.agent, self.link = Clock(), Agent(), Link()
+        self.passed = 0
+        clock: Any = self.clock
+        agent: Any = self.agent
+        link: Any = self.link
+        self.injector = Injector(clock, agent, lambda name, outcome: None)
+        self.keyboard = Keyboard(
+            reactor=clock,
+            pty=agent,
+            link=link,
+            injector=self.injector,
+            clear=lambda line: [(0.0, b"<clear>")],
+            on_keys=self._on_keys,
+            log=print,
+        )
+
+    def draft(self) -> tuple[bool, str | None]:
+        return self.keyboard.draft
+
+    def _on_keys(self) -> None:
+        self.passed += 1
+
+
+@pytest.fixture
+def world() -> World:
+    return World()
+
+
+def test_keys_are_passed_on_and_counted_with_the_draft_they_leave(world: World) -> None:
+    for data in (b"h", b"i", b"\x15", b"ok\r"):
+        world.keyboard.take(data)
+    assert world.agent.typed == b"hi\x15ok\r" and world.passed == 4
+    assert world.link.keys == [
+        (TYPED, 1, False, "h"),
+        (TYPED, 2, False, "hi"),
+        (CLEARED, 3, True, ""),
+        (SUBMITTED, 4, True, ""),
+    ]
+
+
+def test_what_the_terminal_sends_by_itself_is_passed_on_and_not_counted(world: World) -> None:
+    reports = b"\x1b[I\x1b[12;40R\x1b]11;rgb:00/00/00\x07\x1b[97;1:3u\x1b[<35;1;1M"
+    world.keyboard.take(reports)
+    assert world.agent.typed == reports and world.link.keys == [] and world.keyboard.keys == 0
+
+
+def test_before_the_first_key_the_composer_is_empty(world: World) -> None:
+    assert world.draft() == (True, "")
+
+
+def test_a_draft_that_is_secret_or_very_long_is_not_told(world: World) -> None:
+    world.keyboard.take(b"pass")
+    world.agent.hidden = True
+    assert world.draft() == (False, None)
+    world.agent.hidden = False
+    assert world.draft() == (False, "pass")
+    world.keyboard.take(b"\x1b[200~" + b"x" * DRAFT_LIMIT + b"\x1b[201~")
+    assert world.draft() == (False, None)
+
+
+def test_an_escape_is_passed_on_at_once_and_told_when_nothing_follows(world: World) -> None:
+    world.keyboard.take(b"a")
+    world.keyboard.take(b"\x1b")
+    assert world.agent.typed == b"a\x1b" and world.draft() == (False, "a")
+    world.clock.pass_time(ESCAPE_TIMEOUT)
+    assert world.draft() == (False, None)  # some programs clear the line, some do not
+    assert world.agent.typed == b"a\x1b"
+
+
+def test_keys_wait_while_synapse_types(world: World) -> None:
+    world.keyboard.take(b"a")
+    steps = b'{"id": "1", "keys": 1, "output": null, "steps": [[0, "<"], [0.1, ">"]]}'
+    world.injector.inject(steps, world.keyboard.keys, 0, False)
+    world.keyboard.take(b"bc")
+    assert world.agent.typed == b"a<"
+    world.clock.pass_time(0.1)
+    assert world.agent.typed == b"a<>bc" and world.draft() == (False, "abc")
+
+
+def test_a_draft_that_synapse_moves_is_followed(world: World) -> None:
+    world.keyboard.take(b"half a li")
+    world.injector.on_draft("")
+    assert world.draft() == (True, "")
+    world.injector.on_draft("half a li")
+    world.keyboard.take(b"ne")
+    assert world.draft() == (False, "half a line")
+
+
+def test_keys_of_somebody_else_are_followed(world: World) -> None:
+    world.keyboard.typed_elsewhere(b"one")
+    assert world.draft() == (False, "one") and world.agent.typed == b""
+    world.keyboard.typed_elsewhere(b"\r")
+    assert world.draft() == (True, "")
+
+
+def test_a_line_for_another_agent_goes_to_the_host_and_the_keys_after_it_wait(world: World) -> None:
+    world.keyboard.set_routing(ROUTING)
+    world.keyboard.take(b"@codex hi\rnext")
+    assert world.agent.typed == b"@codex hi" and world.link.kinds == [wire.COMMAND]
+    world.clock.pass_time(1.0)  # the host does not answer in time
+    assert world.agent.typed == b"@codex hi<clear>next"
+
+
+@pytest.mark.parametrize("reason", ["no host", "a password", "nobody is known"])
+def test_where_no_line_may_be_taken_enter_is_passed_on(world: World, reason: str) -> None:
+    if reason != "nobody is known":
+        world.keyboard.set_routing(ROUTING)
+    world.agent.hidden = reason == "a password"
+    if reason == "no host":
+        world.link.socket = None
+    world.keyboard.take(b"@codex hi\r")
+    assert world.agent.typed == b"@codex hi\r" and world.link.kinds == []
+    assert world.link.keys[-1][0] == SUBMITTED
+
+
+def test_a_pattern_that_is_no_pattern_changes_nothing(world: World) -> None:
+    world.keyboard.set_routing(b'{"names": ["codex"], "pattern": "(["}')
+    world.keyboard.take(b"@codex hi\r")
+    assert world.link.kinds == [wire.COMMAND]
+
+
+def test_a_new_terminal_does_not_finish_what_the_last_one_began(world: World) -> None:
+    world.keyboard.take(b"ab\x1b[200~half a paste")
+    world.keyboard.new_terminal()
+    world.keyboard.take(b"c")
+    assert world.agent.typed.endswith(b"c") and world.draft() == (False, "abc")
