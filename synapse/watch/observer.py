@@ -17,6 +17,7 @@ from synapse.registry import INPUT_REQUIRED, PROCESSING, READY
 from synapse.terminal.screen import Screen
 from synapse.watch.errors import UNTOLD, DetectedError, ErrorDetector
 from synapse.watch.idle import IdleDetector
+from synapse.watch.looks import look_of
 from synapse.watch.questions import InputPrompt, InputRequiredDetector
 from synapse.watch.screen_reply import extract_reply
 from synapse.watch.status import StatusModel, Verdict
@@ -53,8 +54,9 @@ class Observer:
         patterns = [
             (p.pattern, p.type, list(p.options) or None) for p in profile.input_detection.additional_patterns
         ]
-        self._prompts = InputRequiredDetector(patterns, profile.input_detection.enabled)
-        self._errors = ErrorDetector()
+        self._appearance = look_of(profile)
+        self._prompts = InputRequiredDetector(patterns, profile.input_detection.enabled, self._appearance)
+        self._errors = ErrorDetector(self._appearance, channel.read_error)
         self._model = StatusModel()
         self._title_rules = _compiled(profile.signals.title)
         self._osc_rules = _compiled(profile.signals.osc)
@@ -130,7 +132,7 @@ class Observer:
 
     def _is_told(self) -> bool:
         """Whether the channel tells of turns; else there is the screen."""
-        return self._channels and self._channel.name != "none" and not self._channel.missing()
+        return self._channels and self._channel.tells and not self._channel.missing()
 
     def exited(self, status: int, now: float) -> None:
         self._end_stopped(now)
@@ -244,7 +246,7 @@ class Observer:
             self._stopped = None
 
     def _explained(self, event: dict[str, Any]) -> dict[str, Any]:
-        """What a channel tells of an error, with a code and a message; Codex leaves that to the screen."""
+        """What a channel tells of an error, with a code and a message; some leave that to the screen."""
         found = self._errors.detect_event(event)
         if found is None and all(isinstance(event.get(key), str) for key in ("code", "message")):
             return event  # an agent that tells by itself has said both
@@ -268,7 +270,7 @@ class Observer:
 
     def _is_entered(self, now: float) -> bool:
         """Whether a turn may have begun that nobody has told of yet: a transcript lags behind the screen."""
-        waits = self._channels and self._channel.name != "none" and self.turns.current is None
+        waits = self._channels and self._channel.tells and self.turns.current is None
         return waits and now - self._last_submit < ENTERED
 
     # --- verdict ------------------------------------------------------------------------------------------
@@ -309,7 +311,7 @@ class Observer:
         """Whether a title or a channel tells of every turn of this CLI."""
         if not self._channels or not (self._title_rules or self._osc_rules):
             return False
-        return turn.prompt is None or self._channel.name not in ("none", "events")
+        return turn.prompt is None or self._channel.tells_all
 
     def _outcome(self, turn: Turn) -> tuple[str, dict[str, Any] | None]:
         """How a turn has ended of whose end nobody has told, as the screen shows it."""
@@ -335,13 +337,14 @@ class Observer:
             waits.append(TURN_SETTLE if self._ready_since is not None else POLL_AT_LEAST)
         elif self._is_entered(now):
             waits.append(POLL_ENTERED)
-        elif self._channels and self.verdict.status != READY and self._channel.name != "none":
+        elif self._channels and self.verdict.status != READY and self._channel.tells:
             waits.append(POLL_AT_LEAST)
         return max(min(waits), 0.01) if waits else None
 
     def _read_screen(self, prompt: str | None) -> str:
         lines = self._screen.contents().split("\n")
-        reply = extract_reply(lines, prompt, self._start_line, width=self._screen.size[0])
+        width = self._screen.size[0]
+        reply = extract_reply(lines, prompt, self._start_line, self._appearance.reply, width)
         if self._profile.response_end:
             reply = reply.replace(self._profile.response_end, "").rstrip()
         return reply
