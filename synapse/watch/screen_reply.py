@@ -16,14 +16,13 @@ and the next prompt. Pure, and linear in the number of lines.
 """
 
 import re
-import unicodedata
 from bisect import bisect_left
 from collections.abc import Iterator
-from functools import cache
 from itertools import accumulate
 
 from synapse.agents.generic.screen import BULLETS, PROMPT_ENDS
 from synapse.agents.look import Marks
+from synapse.terminal import cells
 from synapse.watch import looks
 from synapse.watch.menus import matches
 
@@ -293,7 +292,7 @@ def _unnumbered(rows: list[Row], width: int | None) -> Iterator[Row]:
     number, column, code, above = 0, 0, "", ""
     for text, row in [*rows, ("", "")]:
         if number and text and not text[: column + 1].strip():
-            code += ("" if width and _cells(above) >= width else " ") + text[column + 1 :]
+            code += ("" if width and cells.width(above) >= width else " ") + text[column + 1 :]
             above = row
             continue
         if number:
@@ -334,22 +333,22 @@ def _goes_on(above: Row, row: Row, width: int) -> bool:
     item = _ITEM.match(before)
     if _indent(text) not in (_indent(before), item.end() if item else -1):
         return False
-    start, filled = text.lstrip(), _cells(whole)
-    word = next((n for n, char in enumerate(start) if char == " " or _cells(char) == 2), len(start))
-    return filled * 2 >= width and filled + (word + (_cells(before[-1]) == 1) if word else 2) > width
+    start, filled = text.lstrip(), cells.width(whole)
+    word = next((n for n, char in enumerate(start) if char == " " or cells.width(char) == 2), len(start))
+    return filled * 2 >= width and filled + (word + (cells.width(before[-1]) == 1) if word else 2) > width
 
 
 def _gap(above: Row, text: str, width: int) -> str:
     """What stood between two rows before they were wrapped: a space, or nothing."""
     before, whole = above
-    wide = (_cells(before[-1]) == 2) + (_cells(text[0]) == 2)
+    wide = (cells.width(before[-1]) == 2) + (cells.width(text[0]) == 2)
     if wide == 1:  # as the same text does it elsewhere: 日本語 and, or 日本語and
         tight, loose = (
             len(re.findall(f"[ぁ-鿿]{space}[!-~]|[!-~]{space}[ぁ-鿿]", before + "\n" + text))
             for space in ("", " ")
         )
         return " " if loose >= tight else ""
-    cut = _cells(whole) >= width and (" " not in before.strip() or re.search(r"/\S*/\S*$", before))
+    cut = cells.width(whole) >= width and (" " not in before.strip() or re.search(r"/\S*/\S*$", before))
     return "" if wide or cut else " "
 
 
@@ -364,14 +363,3 @@ def _trimmed(rows: list[str], top: bool = True) -> list[str]:
 
 def _indent(row: str) -> int:
     return len(row) - len(row.lstrip())
-
-
-def _cells(text: str) -> int:
-    return len(text) if text.isascii() else sum(map(_char_cells, text))
-
-
-@cache
-def _char_cells(char: str) -> int:
-    if unicodedata.combining(char):
-        return 0
-    return 2 if unicodedata.east_asian_width(char) in "WF" else 1
