@@ -17,53 +17,55 @@ logger = logging.getLogger(__name__)
 
 
 def look_of(profile: Profile) -> Look:
+    """The profiles of the known CLIs are read only where this one says nothing of its composer or menus."""
     try:
-        own = _own(profile.channel)
+        own = _screen(profile.channel)
     except Exception:  # somebody else's package: the rules of the known CLIs do in its place
         logger.exception("how %s looks on the screen cannot be loaded", profile.channel)
         own = None
-    look = known() if own is None else _complete(merged((GENERIC, _as_said(own, profile))))
-    return look if own is not None else _as_said(look, profile, GENERIC.menus)
+    look = merged((GENERIC, *_built_in().values())) if own is None else merged((GENERIC, own))
+    composers = look.composers if profile.composer is None else _composers(profile)
+    if profile.composer is None and not composers:
+        composers = known().composers
+    menus = look.menus if profile.menus is None else (*_menus(profile), *GENERIC.menus)
+    if profile.menus is None and menus == GENERIC.menus:
+        menus = known().menus
+    return _with(look, composers, menus)
 
 
 @cache
 def known() -> Look:
     """The rules of all CLIs that come with Synapse."""
-    looks = {name: _own(name) for name in folders.built_in()}
-    said = [_as_said(look, built_in_profile(name)) for name, look in looks.items() if look is not None]
-    look = merged((GENERIC, *said))
-    surest_first = sorted(look.composers, key=lambda composer: (not composer.above, not composer.placeholder))
-    return _with_composers(look, tuple(surest_first))
+    profiles = [built_in_profile(name) for name in _built_in()]
+    composers = [composer for profile in profiles for composer in _composers(profile)]
+    composers.sort(key=lambda composer: (not composer.above, not composer.placeholder))  # the surest first
+    menus = [menu for profile in profiles for menu in _menus(profile)]
+    return _with(merged((GENERIC, *_built_in().values())), tuple(composers), (*menus, *GENERIC.menus))
 
 
-def _own(channel: str) -> Look | None:
+def _built_in() -> dict[str, Look]:
+    looks = {name: _screen(name) for name in folders.built_in()}
+    return {name: look for name, look in looks.items() if look is not None}
+
+
+def _screen(channel: str) -> Look | None:
     module = folders.load(channel, "screen")
     look: Look | None = None if module is None else module.LOOK
     return look
 
 
-def _as_said(look: Look, profile: Profile, more: tuple[MenuStyle, ...] = ()) -> Look:
-    """With what the profile says in place of what the look has."""
-    if profile.composer is not None:
-        boxes = [Composer(c.first, c.above, c.below or c.above, c.placeholder) for c in profile.composer]
-        look = _with_composers(look, tuple(boxes))
-    if profile.menus is not None:
-        menus = [
-            MenuStyle(m.mark, m.subject, m.letters, m.question_first, m.needs_hints) for m in profile.menus
-        ]
-        look = replace(look, menus=(*menus, *more))
-    return look
+def _composers(profile: Profile) -> tuple[Composer, ...]:
+    said = profile.composer or ()
+    return tuple(Composer(c.first, c.above, c.below or c.above, c.placeholder) for c in said)
 
 
-def _complete(look: Look) -> Look:
-    """A CLI of which neither its profile nor its `screen.py` says how it draws composer or menus."""
-    if not look.composers:
-        look = _with_composers(look, known().composers)
-    return look if look.menus != GENERIC.menus else replace(look, menus=known().menus)
+def _menus(profile: Profile) -> tuple[MenuStyle, ...]:
+    said = profile.menus or ()
+    return tuple(MenuStyle(m.mark, m.subject, m.letters, m.question_first, m.needs_hints) for m in said)
 
 
-def _with_composers(look: Look, composers: tuple[Composer, ...]) -> Look:
+def _with(look: Look, composers: tuple[Composer, ...], menus: tuple[MenuStyle, ...]) -> Look:
     empty = tuple(composer.first for composer in composers if composer.placeholder)
     edges = {edge: None for composer in composers for edge in (composer.above, composer.below) if edge}
     reply = replace(look.reply, empty=empty, edges=tuple(edges))
-    return replace(look, composers=composers, reply=reply)
+    return replace(look, composers=composers, menus=menus, reply=reply)
