@@ -18,7 +18,7 @@ from synapse.agents.channels import open_channel
 from synapse.errors import SynapseError
 from synapse.profiles.loader import load_profile
 from synapse.watch.looks import look_of
-from tests.conftest import Home
+from tests.support.home import Home
 from tests.support.running import Agent
 
 ROOT = Path(__file__).parents[2]
