@@ -20,7 +20,7 @@ class Composer:
 
     first: str
     above: str = ""
-    below: str = ""
+    below: str = ""  # empty: as above
     placeholder: bool = False
 
 

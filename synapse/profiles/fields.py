@@ -210,27 +210,6 @@ class Signal(Record):
     number: int
 
 
-class ComposerRow(Record):
-    """How the first row of the composer begins, and the rows around it, if they are drawn."""
-
-    __slots__ = ("above", "below", "first", "placeholder")
-    first: str
-    above: str
-    below: str
-    placeholder: bool
-
-
-class MenuMark(Record):
-    """What marks the option that Enter takes; `subject` finds what a dialog is about."""
-
-    __slots__ = ("letters", "mark", "needs_hints", "question_first", "subject")
-    mark: str
-    subject: str
-    letters: bool
-    question_first: bool
-    needs_hints: bool
-
-
 class Signals(Record):
     __slots__ = ("osc", "screen", "title")
     title: tuple[Signal, ...]
@@ -268,8 +247,8 @@ class Profile(Record):
     idle_detection: IdleDetection
     input_detection: InputDetection
     instructions: Instructions
-    composer: tuple[ComposerRow, ...] | None  # None: as the CLIs that are known draw it
-    menus: tuple[MenuMark, ...] | None
+    composer: list[dict[str, Any]] | None  # as `agents/look.py` has it; None: as the known CLIs draw it
+    menus: list[dict[str, Any]] | None
     channel: str  # which folder of synapse/agents reads its hooks and transcripts
     signals: Signals
     response_end: str | None

@@ -21,12 +21,10 @@ from synapse.profiles.fields import (
     FIELDS,
     MODE_NAMES,
     RESERVED,
-    ComposerRow,
     IdleDetection,
     InputDetection,
     InputPattern,
     Instructions,
-    MenuMark,
     Profile,
     Signal,
     Signals,
@@ -46,10 +44,8 @@ __all__ = [
     "RESERVED",
     "USER",
     "USER_OVER_BUILT_IN",
-    "ComposerRow",
     "Explained",
     "Listed",
-    "MenuMark",
     "Profile",
     "Signal",
     "built_in_profile",
@@ -323,16 +319,6 @@ def _signals(rules: list[dict[str, Any]]) -> tuple[Signal, ...]:
     )
 
 
-def _composer(rows: list[dict[str, Any]] | None) -> tuple[ComposerRow, ...] | None:
-    none = {"above": "", "below": "", "placeholder": False}
-    return None if rows is None else tuple(ComposerRow(**{**none, **row}) for row in rows)
-
-
-def _menus(marks: list[dict[str, Any]] | None) -> tuple[MenuMark, ...] | None:
-    none = {"subject": "", "letters": False, "question_first": False, "needs_hints": False}
-    return None if marks is None else tuple(MenuMark(**{**none, **mark}) for mark in marks)
-
-
 def _build(explained: Explained) -> Profile:
     values = explained.values
     pythons = {"{python}": [sys.executable], "{synapse-python}": paths.our_python()}
@@ -362,8 +348,6 @@ def _build(explained: Explained) -> Profile:
             "idle_detection": IdleDetection(**values["idle_detection"]),
             "input_detection": InputDetection(enabled=detection["enabled"], additional_patterns=patterns),
             "instructions": Instructions(**values["instructions"]),
-            "composer": _composer(values["composer"]),
-            "menus": _menus(values["menus"]),
             "signals": Signals(**{kind: _signals(rules) for kind, rules in values["signals"].items()}),
             "size": (values["size"]["cols"], values["size"]["rows"]),
         }

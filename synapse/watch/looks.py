@@ -55,13 +55,11 @@ def _screen(channel: str) -> Look | None:
 
 
 def _composers(profile: Profile) -> tuple[Composer, ...]:
-    said = profile.composer or ()
-    return tuple(Composer(c.first, c.above, c.below or c.above, c.placeholder) for c in said)
+    return tuple(Composer(**said) for said in profile.composer or ())
 
 
 def _menus(profile: Profile) -> tuple[MenuStyle, ...]:
-    said = profile.menus or ()
-    return tuple(MenuStyle(m.mark, m.subject, m.letters, m.question_first, m.needs_hints) for m in said)
+    return tuple(MenuStyle(**said) for said in profile.menus or ())
 
 
 def _with(look: Look, composers: tuple[Composer, ...], menus: tuple[MenuStyle, ...]) -> Look:

@@ -66,7 +66,7 @@ def composer(rows: Sequence[str], cursor: Cursor | None, visible: bool | None, l
     """The row where the composer begins, if there is one and the cursor is in it."""
     for box in look.composers:
         if box.above:
-            found = _box(rows, cursor, box.above, box.first, box.below)
+            found = _box(rows, cursor, box.above, box.first, box.below or box.above)
         elif box.placeholder:
             empty = _last(rows, box.first)
             found = empty if cursor is None or cursor[1] == empty else None

@@ -36,7 +36,7 @@ def test_a_known_cli_has_its_own_marks_and_the_common_ones() -> None:
 def test_what_a_users_profile_says_wins(home: Home) -> None:
     mine = profile(home, "extends: claude\ncomposer: [{first: '»', above: '~{5}'}]\nmenus: [{mark: '*'}]\n")
     look = look_of(mine)
-    assert look.composers == (Composer("»", "~{5}", "~{5}"),)
+    assert look.composers == (Composer("»", "~{5}"),)
     assert look.menus == (MenuStyle("*"), *GENERIC.menus)
     assert look.reply.answer == look_of(load_profile("claude")).reply.answer
     question = InputRequiredDetector(look=look).detect_screen(["Sure?", "* 1. Yes", "  2. No"], (0, 1), False)
