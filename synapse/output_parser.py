@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, NamedTuple
 
+from synapse.agents.generic.screen import BLOCK_MARKS
 from synapse.fences import Fence, FenceFinder
 
 MIME_TYPES = {
@@ -211,14 +212,17 @@ class StreamingOutputParser:
 
 _REFERENCE = re.compile(
     r"""
-    [ \t]*+ (?: (?: [-*+•●⏺] | [0-9]{1,9}[.)] ) [ \t]++ )?
+    [ \t]*+ (?: (?: [-*+"""
+    + BLOCK_MARKS
+    + r"""] | [0-9]{1,9}[.)] ) [ \t]++ )?
     (?: \[File: (?P<inside> (?: [^\[\]]++ | \[ [^\[\]]*+ \] )++ ) \]
       | (?: Created | Wrote ): [ \t]*+
         (?: (?P<quote> ["'`] ) (?P<quoted> .+? ) (?P=quote) | (?P<word> \S++ ) (?P<more> .*\S )? )
     )""",
     re.IGNORECASE | re.VERBOSE,
 )
-_SPECIAL = frozenset("`~[cCwW-*+•●⏺0123456789")  # what a fence, a list item or a reference begins with
+# What a fence, a list item or a reference begins with.
+_SPECIAL = frozenset("`~[cCwW-*+0123456789" + BLOCK_MARKS)
 _QUOTES = "\"'`"
 _PUNCTUATION = ".,;:!?…。、，；：！？" + _QUOTES
 _BRACKETS = {")": "(", "]": "[", "}": "{", ">": "<", "）": "（", "」": "「"}

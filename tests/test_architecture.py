@@ -19,12 +19,12 @@ ALLOWED: dict[str, set[str]] = {
     "base": {"errors"},
     "terminal": set(),
     "keys": {"base", "terminal"},
-    "profiles": {"base", "errors", "keys"},
+    "profiles": {"agents", "base", "errors", "keys"},
     "config": {"base", "errors", "keys"},
     "registry": {"base", "errors"},
     "event_emitter": {"base"},
     "fences": set(),
-    "output_parser": {"fences"},
+    "output_parser": {"agents", "fences"},
     # the relay process, and what starts it
     "input_router": {"errors", "keys"},
     "relay": {"base", "input_router", "keys", "terminal"},
@@ -33,7 +33,7 @@ ALLOWED: dict[str, set[str]] = {
         "agent_context", "agents", "base", "config", "errors", "peers", "profiles", "registry", "relay",
     },
     # the host process
-    "agents": {"base", "registry"},
+    "agents": {"base", "errors", "registry"},
     "watch": {"agents", "profiles", "registry", "terminal"},
     "input_detector": {"watch"},
     "controller": {"agents", "keys", "profiles", "relay", "terminal", "watch"},
@@ -71,8 +71,8 @@ FREE = {"__init__", "__main__"}  # the public names, and the way into every comm
 
 # Loaded before the agent starts, or by commands that must be quick: nothing that has to be installed.
 STANDARD_LIBRARY_ONLY = {
-    "errors", "base", "keys", "profiles", "config", "registry", "input_router", "relay", "agent_context",
-    "launch", "dummy_agent",
+    "errors", "agents", "base", "keys", "profiles", "config", "registry", "input_router", "relay",
+    "agent_context", "launch", "dummy_agent",
     "peers.control", "peers.local", "peers.local_http", "peers.sse", "peers.task",
     "terminal.cells", "terminal.modes", "tasks.loop_guard",
 }  # fmt: skip

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from synapse.agents.errors import ReportedError
 from synapse.agents.facts import Fact
 from synapse.base import processes
 
@@ -77,6 +78,8 @@ class Channel:
     """A CLI without one: nothing but its screen."""
 
     name = "none"
+    tells = False  # whether it tells of turns; else there is the screen
+    tells_all = False  # whether it tells of every turn, so that one it does not tell of was none
 
     def __init__(self, surroundings: Surroundings) -> None:
         self.surroundings = surroundings
@@ -95,6 +98,11 @@ class Channel:
     def unfinished(self) -> bool:
         """Whether the agent has said that it will go on: a tool's result is due."""
         return False
+
+    @staticmethod
+    def read_error(event: Mapping[str, Any]) -> ReportedError | None:
+        """What the error in a fact of this channel is; None: as `reported_error` reads it, if it is one."""
+        return None
 
     def missing(self) -> list[str]:
         """What this channel should have and does not: for `synapse why`."""

@@ -1,20 +1,32 @@
-"""What is special about one CLI: the flags it is started with, its hooks, its transcript."""
+"""The channel of one CLI, as its profile names it."""
 
 from __future__ import annotations
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from synapse.agents.base import Channel, Surroundings
+import logging
+
+from synapse.agents import folders
+from synapse.agents.base import Channel, Surroundings
+
+logger = logging.getLogger(__name__)
 
 
 def open_channel(name: str, surroundings: Surroundings) -> Channel:
-    """The channel of this name, as a profile gives it."""
-    from synapse.agents.base import Channel
-    from synapse.agents.claude import ClaudeChannel
-    from synapse.agents.codex import CodexChannel
-    from synapse.agents.gemini import GeminiChannel
-    from synapse.agents.told import ToldChannel
+    """Somebody else's channel that cannot be loaded costs what it would have told, and nothing more."""
+    try:
+        module = folders.load(name, "channel")
+        channel: Channel = (module.CHANNEL if module is not None else Channel)(surroundings)
+    except Exception as error:
+        logger.exception("the channel %s cannot be loaded", name)
+        return BrokenChannel(surroundings, name, error)
+    return channel
 
-    known = (ClaudeChannel, CodexChannel, GeminiChannel, ToldChannel, Channel)
-    kinds = {kind.name: kind for kind in known}
-    return kinds[name](surroundings)
+
+class BrokenChannel(Channel):
+    """Nothing but the screen, and the reason."""
+
+    def __init__(self, surroundings: Surroundings, name: str, error: Exception) -> None:
+        super().__init__(surroundings)
+        self._problem = f"the channel {name} cannot be loaded: {error}"
+
+    def missing(self) -> list[str]:
+        return [self._problem]

@@ -3,8 +3,8 @@
 Run as a file by the CLI itself, so it stands alone: standard library, no import of ours, started with -I -S.
 It prints nothing, always succeeds, and gives up after a moment when nobody listens.
 
-    hook.py claude                      the event is JSON on standard input
-    hook.py codex [PROGRAM ARGS…]       the event is the last argument; PROGRAM is the user's own notify
+    hook.py NAME                        the event is JSON on standard input
+    hook.py NAME [PROGRAM ARGS…] EVENT  the event is the last argument; PROGRAM is the user's own
 """
 
 import os
@@ -32,8 +32,8 @@ def _hand_over(kind: str, event: bytes) -> None:
 
 def main() -> None:
     kind, rest = sys.argv[1], sys.argv[2:]
-    if kind == "codex":
-        event = rest.pop() if rest else ""
+    if rest:
+        event = rest.pop()
         _hand_over(kind, event.encode("utf-8", "surrogateescape"))
         if rest:
             os.execvp(rest[0], [*rest, event])

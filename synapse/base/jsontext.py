@@ -36,7 +36,7 @@ def loads(text: str) -> Any:
     scan: Callable[[str, int], tuple[Any, int]] = _make_scanner(_Plain())  # type: ignore[arg-type]
     try:
         value, end = scan(text, 0)
-    except StopIteration:
+    except (StopIteration, SystemError):  # the latter where `json` has not been imported: CPython 3.11
         raise ValueError("this is not JSON") from None
     if end != len(text):
         raise ValueError("there is more after the JSON")

@@ -18,7 +18,7 @@ import uvloop
 from synapse.agent_context import SYSTEM, build_instructions
 from synapse.agents.base import Surroundings
 from synapse.agents.channels import open_channel
-from synapse.agents.events import EventReceiver
+from synapse.agents.receiver import EventReceiver
 from synapse.base import paths, processes
 from synapse.base.loading import load
 from synapse.config import Limits as LimitSettings

@@ -122,7 +122,7 @@ class LineEditor:
 
     def _right(self) -> None:
         if not self.text:
-            self.forget()  # Claude takes its own suggestion
+            self.forget()  # some take their own suggestion
         elif self.cursor < len(self.text) and self._steps_over(self.cursor):
             self.cursor += 1
 
@@ -237,7 +237,7 @@ class LineEditor:
         return self.text.rfind("\n", 0, self.cursor) + 1, len(self.text) if end < 0 else end
 
     def _wraps(self) -> bool:
-        """Claude's Home, End, Ctrl-U and Ctrl-K go by rows of the screen."""
+        """In some CLIs Home, End, Ctrl-U and Ctrl-K go by rows of the screen."""
         start, end = self._row()
         return bool(self.columns) and width(self.text[start:end]) > self.columns - MARGIN
 

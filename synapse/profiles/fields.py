@@ -15,6 +15,7 @@ from synapse.base.schema import (
     Section,
     Text,
     Words,
+    is_name,
 )
 from synapse.profiles.key_fields import Keys
 
@@ -57,11 +58,36 @@ class _SubmitSequence(Text):
         return text
 
 
+class _Channel(Text):
+    __slots__ = ()
+    expected = "the name of a CLI that is built in or installed, or none"
+
+    def take(self, value: object) -> str:
+        name = super().take(value).lower()
+        if not is_name(name):
+            raise ValueError
+        return name
+
+
 _MEANS = ListOf(Choice("ready", "processing", "input_required"))
 _SIGNAL = Section({"pattern": Regex(), "means": _MEANS}, required=("pattern", "means"))
 _OSC_SIGNAL = Section(
     {"number": Integer(0, 99999), "pattern": Regex(), "means": _MEANS},
     required=("number", "pattern", "means"),
+)
+
+_COMPOSER = Section(
+    {"first": Regex(), "above": Regex(), "below": Regex(), "placeholder": Boolean()}, required=("first",)
+)
+_MENU = Section(
+    {
+        "mark": Text(empty=False),
+        "subject": Regex(groups=1),
+        "letters": Boolean(),
+        "question_first": Boolean(),
+        "needs_hints": Boolean(),
+    },
+    required=("mark",),
 )
 
 FIELDS = Section(
@@ -110,7 +136,9 @@ FIELDS = Section(
         "instructions": Section(
             {"method": Choice("argument", "config", "typed", "off"), "argument": Text(empty=False)}
         ),
-        "channel": Choice("none", "events", "claude", "codex", "gemini"),
+        "composer": ListOf(_COMPOSER),
+        "menus": ListOf(_MENU),
+        "channel": _Channel(),
         "signals": Section({"title": ListOf(_SIGNAL), "osc": ListOf(_OSC_SIGNAL), "screen": ListOf(_SIGNAL)}),
         "response_end": Text(empty=False),
         "size": Section({"cols": Integer(20, 1000), "rows": Integer(5, 500)}),
@@ -137,6 +165,8 @@ DEFAULTS: dict[str, Any] = {
     "idle_detection": {"strategy": None, "pattern": None, "pattern_use": "always", "timeout": 2.0},
     "input_detection": {"enabled": True, "additional_patterns": []},
     "instructions": {"method": "off", "argument": None},
+    "composer": None,  # as the CLIs that are known draw it
+    "menus": None,
     "channel": "none",
     "signals": {"title": [], "osc": [], "screen": []},
     "response_end": None,
@@ -189,10 +219,10 @@ class Signals(Record):
 
 class Profile(Record):
     __slots__ = (
-        "answers", "args", "bare", "channel", "clear_delay", "clear_keys", "command", "description", "env",
-        "expands", "idle_detection", "input_detection", "install", "instructions", "interrupt_keys", "name",
-        "paste", "paste_limit", "path", "ports", "response_end", "signals", "size", "source",
-        "submit_delay", "submit_sequence", "title",
+        "answers", "args", "bare", "channel", "clear_delay", "clear_keys", "command", "composer",
+        "description", "env", "expands", "idle_detection", "input_detection", "install", "instructions",
+        "interrupt_keys", "menus", "name", "paste", "paste_limit", "path", "ports", "response_end",
+        "signals", "size", "source", "submit_delay", "submit_sequence", "title",
     )  # fmt: skip
     name: str
     source: str
@@ -217,7 +247,9 @@ class Profile(Record):
     idle_detection: IdleDetection
     input_detection: InputDetection
     instructions: Instructions
-    channel: str  # which module of synapse/agents reads its hooks and transcripts
+    composer: list[dict[str, Any]] | None  # as `agents/look.py` has it; None: as the known CLIs draw it
+    menus: list[dict[str, Any]] | None
+    channel: str  # which folder of synapse/agents reads its hooks and transcripts
     signals: Signals
     response_end: str | None
     size: tuple[int, int]  # columns, rows

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import sys
 
+from synapse.agents import folders
 from synapse.base import paths, schema, yamlfile
 from synapse.base.record import Record
 from synapse.base.schema import is_name, nearest, validate
@@ -47,6 +48,7 @@ __all__ = [
     "Listed",
     "Profile",
     "Signal",
+    "built_in_profile",
     "clear_bytes",
     "clear_steps",
     "explain_profile",
@@ -60,6 +62,7 @@ __all__ = [
 ]
 
 BUILT_IN = "built-in"
+INSTALLED = "installed"  # by a package that adds a CLI
 USER = "user"
 USER_OVER_BUILT_IN = "user, over the built-in one"
 DEFAULT = "default"
@@ -91,8 +94,16 @@ def load_profile(name: str) -> Profile:
     return _build(explain_profile(name))
 
 
+def built_in_profile(name: str) -> Profile:
+    """As it comes with Synapse, whatever the user's own file of that name says."""
+    return _build(_explained(name, os.path.join(paths.builtin_profiles_dir(), name + ".yaml"), BUILT_IN))
+
+
 def explain_profile(name: str) -> Explained:
-    path, source = _find(name)
+    return _explained(name, *_find(name))
+
+
+def _explained(name: str, path: str, source: str) -> Explained:
     layers = _layers(name, path)
     values: dict[str, Any] = {}
     origins: dict[str, str] = {}
@@ -179,7 +190,7 @@ def _find(name: str) -> tuple[str, str]:
             f"{name} is a word of synapse itself and cannot name a profile; see `synapse profiles`"
         )
     if is_name(name):
-        path = _user_file(name) or _built_in_file(name)
+        path = _user_file(name) or _shipped_file(name)
         if path:
             return path, _source(name, path)
     elif name in (files := _all_files()):
@@ -188,10 +199,12 @@ def _find(name: str) -> tuple[str, str]:
 
 
 def _source(name: str, path: str) -> str:
-    built_in = _built_in_file(name)
+    built_in = os.path.join(paths.builtin_profiles_dir(), name + ".yaml")
     if path == built_in:
         return BUILT_IN
-    return USER_OVER_BUILT_IN if built_in else USER
+    if not path.startswith(paths.user_profiles_dir()):
+        return INSTALLED
+    return USER_OVER_BUILT_IN if os.path.exists(built_in) else USER
 
 
 def _user_file(name: str) -> str | None:
@@ -206,13 +219,14 @@ def _user_file(name: str) -> str | None:
     return found[0] if found else None
 
 
-def _built_in_file(name: str) -> str | None:
+def _shipped_file(name: str) -> str | None:
+    """The profile that comes with Synapse, or with a package that adds a CLI."""
     path = os.path.join(paths.builtin_profiles_dir(), name + ".yaml")
-    return path if os.path.exists(path) else None
+    return path if os.path.exists(path) else folders.installed_profiles().get(name)
 
 
 def _all_files() -> dict[str, str]:
-    files = {}
+    files = folders.installed_profiles()
     for folder in (paths.builtin_profiles_dir(), paths.user_profiles_dir()):
         try:
             entries = sorted(os.listdir(folder))
@@ -240,8 +254,8 @@ def _layers(name: str, path: str) -> list[tuple[str, dict[str, Any]]]:
         layers.append((path, layer))
         if base is None:
             return layers
-        # A profile that extends its own name means the built-in one.
-        found = _built_in_file(base) if base == chain[-1] else _user_file(base) or _built_in_file(base)
+        # A profile that extends its own name means the one that is not the user's.
+        found = _shipped_file(base) if base == chain[-1] else _user_file(base) or _shipped_file(base)
         if not is_name(base) or not found:
             hint = nearest(base, [known for known in _all_files() if known != name])
             raise ProfileError(f"{path}: extends names {base}, and there is no such profile to extend{hint}")
@@ -286,6 +300,8 @@ def _complete(values: dict[str, Any], path: str) -> None:
     if idle["strategy"] != "timeout" and not idle["pattern"]:
         problems.append(f"idle_detection.pattern is missing: the strategy {idle['strategy']} needs one")
     instructions = values["instructions"]
+    if not folders.exists(values["channel"]):
+        problems.append(f"channel: {folders.unknown(values['channel'])}")
     if instructions["method"] in ("argument", "config") and not instructions["argument"]:
         problems.append(f"instructions.argument is missing: the method {instructions['method']} needs one")
     if problems:

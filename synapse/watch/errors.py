@@ -4,9 +4,8 @@ A finding annotates; `fatal` says whether it also ends the turn. Text never does
 
 - an event of the CLI (hook, transcript, rollout) or its exit is fatal if the CLI ends the turn by it;
 - a line on the screen is fatal only if the CLI alone can have written it: it stands in the last turn,
-  directly above the composer, behind a mark at the left edge that replies never get (Codex `■`, Gemini `✕`),
-  and it reads like an error of the API. Claude writes its errors behind the same `●` as its replies: never
-  fatal, the StopFailure hook decides.
+  directly above the composer, behind a mark at the left edge that replies never get, and it reads like an
+  error of the API. What a reply could look like is never fatal: there the channel of the CLI decides.
 
 Pure: no clock. `retry_after` is in seconds and only what the message itself says.
 """
@@ -14,10 +13,16 @@ Pure: no clock. `retry_after` is in seconds and only what the message itself say
 import json
 import re
 import signal
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from synapse.watch.menus import Cursor, composer, screen_rows
+from synapse.agents import folders
+from synapse.agents.base import Channel
+from synapse.agents.errors import ReportedError, reported_error
+from synapse.agents.look import ErrorLine, Look
+from synapse.watch import looks
+from synapse.watch.menus import Cursor, composer, matches, screen_rows
 
 # Codes, the most telling first. AGENT_ERROR: the CLI reports an error that says nothing of these.
 CODES = (
@@ -54,23 +59,13 @@ TEXTS = tuple(
     )
 )
 
-# What the CLIs and APIs call it. The names that are not here say less than the message does.
+# What the APIs call it. The names that are not here say less than the message does.
 NAMES = {
     "authentication_error": "LOGIN_REQUIRED",
-    "authentication_failed": "LOGIN_REQUIRED",
     "billing_error": "USAGE_LIMIT",
-    "context_window_exceeded": "CONTEXT_LIMIT",
-    "http_connection_failed": "NETWORK_ERROR",
     "insufficient_quota": "USAGE_LIMIT",
-    "oauth_org_not_allowed": "LOGIN_REQUIRED",
-    "overloaded": "OVERLOADED",
     "overloaded_error": "OVERLOADED",
-    "rate_limit": "RATE_LIMIT",
     "rate_limit_error": "RATE_LIMIT",
-    "response_stream_connection_failed": "NETWORK_ERROR",
-    "response_stream_disconnected": "NETWORK_ERROR",
-    "server_overloaded": "OVERLOADED",
-    "unauthorized": "LOGIN_REQUIRED",
     "usage_limit_exceeded": "USAGE_LIMIT",
     "usage_limit_reached": "USAGE_LIMIT",
 }
@@ -85,43 +80,7 @@ STATUSES = {
 
 READ = 4000  # characters of a message that are looked at
 
-# Codex reports these as errors, and the turn goes on.
-HARMLESS = ("active_turn_not_steerable", "thread_rollback_failed")
-
-
-@dataclass(frozen=True, slots=True)
-class Line:
-    """How a CLI shows an error on the screen; `own`: a reply cannot look like it."""
-
-    pattern: re.Pattern[str]
-    own: bool = False
-
-
-_CLAUDE = (
-    r"(?:API Error|Prompt is too long|Invalid API key|Please run /login|Not logged in|Claude usage limit"
-    r"|You've (?:hit|reached)|Credit balance|Context limit|Request timed out|OAuth token|Unable to connect)"
-)
-LINES = (
-    Line(re.compile(r"■\s(?!Conversation interrupted)(.+)"), own=True),  # Codex
-    Line(re.compile(r"✕\s(.+)"), own=True),  # Gemini
-    Line(
-        re.compile(r"⚠\s+(.*(?:stream error|reconnecting|retrying).*)", re.I)
-    ),  # Codex, while it tries again
-    Line(re.compile(rf"●\s({_CLAUDE}\b.*)")),
-    Line(re.compile(r"[✻✢✳✶✽·*]\s(API error · Retrying.*)", re.I)),
-)
-BELOW_ECHO = Line(re.compile(rf"\s+⎿\s+({_CLAUDE}\b.*)"))  # Claude, directly under the message it answers
-STARTUP = Line(re.compile(r" ?(Unable to connect to Anthropic services)"))  # Claude, before it ends
-# How a turn ends that a human has stopped: Claude, Codex, Gemini and Qwen, a terminal that echoes Ctrl-C.
-STOPPED = re.compile(
-    r"\s+⎿\s+Interrupted\b|■ Conversation interrupted|[ℹ✗⚠]\s+(?:Request|Operation) (?:cancell?ed|aborted)"
-    r"|\^C(?:\s|$)"
-)
 UNTOLD = "the agent reported an error"
-_PASSED = re.compile(
-    r"\s|[─▄▀]{3}|ℹ\s|✻\s\w+ for |$"
-)  # between an error and the composer: notes, rules, "for 3s"
-_ECHO = re.compile(r"[❯›]\s")
 
 _MESSAGE = re.compile(r'"message"\s*:\s*"((?:[^"\\]|\\.)*)"')
 _AFTER = re.compile(
@@ -147,20 +106,43 @@ class DetectedError:
         return {"code": self.code, "message": self.message, "data": data}
 
 
+ReadError = Callable[[Mapping[str, Any]], ReportedError | None]
+
+
+def _read_any(event: Mapping[str, Any]) -> ReportedError | None:
+    """By the rules of all CLIs that come with Synapse."""
+    modules = [folders.load(name, "channel") for name in folders.built_in()]
+    channels: list[type[Channel]] = [module.CHANNEL for module in modules if module is not None]
+    return next((error for channel in channels if (error := channel.read_error(event))), None)
+
+
 class ErrorDetector:
+    """`look` is how the CLI shows its errors, `read_error` how its events tell of them; without these, as the
+    CLIs that are known do."""
+
+    def __init__(self, look: Look | None = None, read_error: ReadError = _read_any) -> None:
+        self._look = look or looks.known()
+        self._read_error = read_error
+
     def detect_screen(
         self, lines: Sequence[str], cursor: Cursor | None, cursor_visible: bool | None = None
     ) -> list[DetectedError]:
         """The error that the last turn shows, if it ended with one. `cursor` is (column, row)."""
         rows = screen_rows(lines)
-        begin = composer(rows, cursor, cursor_visible)
+        begin = composer(rows, cursor, cursor_visible, self._look)
         if begin is None:
             shown = [
-                (n, match[1], False) for n, row in enumerate(rows) if (match := STARTUP.pattern.match(row))
+                (n, match[1], False)
+                for n, row in enumerate(rows)
+                for line in self._look.errors_at_start
+                if (match := re.match(line.pattern, row))
             ]
         else:
-            shown = _shown(rows[:begin])
-        return [_made(_with_rest(rows, n, text), own, "screen") for n, text, own in shown[-1:]]
+            shown = _shown(rows[:begin], self._look)
+        return [
+            _made(ReportedError(_with_rest(rows, n, text, self._look), ends=own), "screen")
+            for n, text, own in shown[-1:]
+        ]
 
     def detect_interrupt(
         self,
@@ -171,43 +153,21 @@ class ErrorDetector:
     ) -> bool:
         """Whether the last turn was stopped: the CLI says so, or gives the `prompt` back to edit."""
         rows = screen_rows(lines)
-        begin = composer(rows, cursor, cursor_visible)
+        begin = composer(rows, cursor, cursor_visible, self._look)
         if begin is not None and prompt and "".join(prompt.split()) in "".join("".join(rows[begin:]).split()):
             return True
-        above = rows[
-            : len(rows) - 1 if begin is None else begin
-        ]  # a prompt of one line, where it has no other
-        for row in reversed(above):
-            if STOPPED.match(row):
+        end = len(rows) - 1 if begin is None else begin  # without a composer, a prompt of one line
+        for row in reversed(rows[:end]):
+            if matches(self._look.stopped, row):
                 return True
-            if row and not re.match(r"[─▄▀]{3}|ℹ\s|\s{20,}\S|\s\S", row):
+            if row and not matches(self._look.after_stop, row):
                 break
         return False
 
     def detect_event(self, event: Mapping[str, object]) -> DetectedError | None:
         """What an event of a CLI reports: a hook's input, a transcript's or a rollout's line."""
-        for inner in ("payload", "msg"):
-            wrapped = event.get(inner)
-            if isinstance(wrapped, Mapping):
-                event = wrapped
-        if event.get("hook_event_name") == "StopFailure":
-            text = _text(event.get("error_details")) or _text(event.get("last_assistant_message"))
-            return _made(text, "agent_id" not in event, "event", name=event.get("error"), known=True)
-        if event.get("isApiErrorMessage") is True:
-            return _made(_text(event.get("message")), True, "event", name=event.get("error"), known=True)
-        kind = str(event.get("type", ""))
-        if kind == "system" and event.get("subtype") == "api_error":
-            return _made(_text(event.get("error")), False, "event", wait=event.get("retryInMs"))
-        if kind == "turn_aborted":
-            reason = _text(event.get("reason")) or "interrupted"
-            return DetectedError("INTERRUPTED", f"the turn was ended: {reason}")
-        if not re.search(r"(?:^|[._])(?:error|failed)$", kind):
-            return None
-        info = event.get("codex_error_info") or event.get("codexErrorInfo")
-        name, status = _named(info)
-        text = _text(event.get("message")) or _text(event.get("content")) or _text(event.get("error"))
-        ends = kind in ("error", "turn.failed") and name not in HARMLESS
-        return _made(text, ends, "event", name=name, status=status, known=kind == "turn.failed" or bool(info))
+        error = self._read_error(event) or reported_error(event)
+        return None if error is None else _made(error, "event")
 
     def detect_exit(self, status: int) -> DetectedError:
         """An agent that ended while it had work; `status` as `waitstatus_to_exitcode` gives it."""
@@ -227,93 +187,61 @@ class ErrorDetector:
         return min(reversed(list(errors)), key=lambda e: (not e.fatal, CODES.index(e.code)), default=None)
 
 
-def classify(text: str, name: object = None, status: object = None) -> str:
-    """The code of an error by what the CLI calls it, by its HTTP status, and by its message."""
+def classify(text: str, name: object = None, status: object = None, means: str = "") -> str:
+    """The code of an error by its HTTP status, by what it is called, and by its message. `means`: the code
+    that the name has in the CLI that reports it."""
     said = next((code for code, pattern in TEXTS if pattern.search(text)), "AGENT_ERROR")
     snake = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower() if isinstance(name, str) else ""
-    code = (STATUSES.get(status) if isinstance(status, int) else None) or NAMES.get(snake)
-    if code is None or (code, said) == (
-        "RATE_LIMIT",
-        "USAGE_LIMIT",
-    ):  # Claude calls a used-up plan rate_limit
+    code = (STATUSES.get(status) if isinstance(status, int) else None) or means or NAMES.get(snake)
+    if code is None or (code, said) == ("RATE_LIMIT", "USAGE_LIMIT"):  # a used-up plan may be called a rate
         code = said
     return "API_ERROR" if code == "AGENT_ERROR" and (snake or status) else code
 
 
-def _made(
-    text: str,
-    ends: bool,
-    source: str,
-    *,
-    name: object = None,
-    status: object = None,
-    wait: object = None,
-    known: bool = False,
-) -> DetectedError:
-    said = text[:READ]
-    code = classify(said, name, status)
-    waits = (
-        wait / 1000 if isinstance(wait, int | float) and not isinstance(wait, bool) else _retry_after(said)
+def _made(error: ReportedError, source: str) -> DetectedError:
+    said = error.text[:READ]
+    code = classify(said, error.name, error.status, error.means)
+    wait = error.wait_ms if not isinstance(error.wait_ms, bool) else None
+    return DetectedError(
+        code=code,
+        message=_plain(error.text) or (error.name if isinstance(error.name, str) else "") or UNTOLD,
+        fatal=error.ends and (error.known or code != "AGENT_ERROR"),
+        retry_after=wait / 1000 if isinstance(wait, int | float) else _retry_after(said),
+        source=source,
     )
-    message = _plain(text) or (name if isinstance(name, str) else "") or UNTOLD
-    return DetectedError(code, message, ends and (known or code != "AGENT_ERROR"), waits, source)
 
 
-def _shown(rows: Sequence[str]) -> list[tuple[int, str, bool]]:
+def _shown(rows: Sequence[str], look: Look) -> list[tuple[int, str, bool]]:
     """The last thing above the composer, if an error: its row, its text, whether no reply can look so."""
     at = len(rows) - 1
-    while at >= 0 and _PASSED.match(rows[at]):
+    while at >= 0 and matches(look.after_error, rows[at]):
         at -= 1
     if at < 0:
         return []
-    if _ECHO.match(rows[at]):
-        below = next((n for n in range(at + 1, len(rows)) if rows[n].lstrip().startswith("⎿")), None)
-        match = BELOW_ECHO.pattern.match(rows[below]) if below else None
-        return [(below, match[1], False)] if below and match else []
-    for line in LINES:
-        if match := line.pattern.match(rows[at]):
-            return [(at, match[1], line.own)]
+    if rows[at][:1] in tuple(look.pointer) and rows[at][1:2].isspace():
+        elbow = tuple(look.reply.elbow)
+        below = next((n for n in range(at + 1, len(rows)) if rows[n].lstrip().startswith(elbow)), None)
+        return [] if below is None else _first(look.errors_below_echo, rows, below)
     top = at
     while top > 0 and rows[top - 1].strip():
         top -= 1
-    for line in LINES:  # Codex wraps JSON to the left edge
-        if line.own and (match := line.pattern.match(rows[top])):
-            return [(top, match[1], True)]
-    return []
+    own = [line for line in look.errors if line.own]
+    return _first(look.errors, rows, at) or _first(own, rows, top)  # JSON may be wrapped to the left edge
 
 
-def _with_rest(rows: Sequence[str], at: int, text: str) -> str:
+def _first(lines: Iterable[ErrorLine], rows: Sequence[str], at: int) -> list[tuple[int, str, bool]]:
+    found = ((re.match(line.pattern, rows[at]), line.own) for line in lines)
+    return next(([(at, match[1], own)] for match, own in found if match), [])
+
+
+def _with_rest(rows: Sequence[str], at: int, text: str, look: Look) -> str:
     """A message together with the rows that it was wrapped to."""
     rest = at + 1
-    while rest < len(rows) and rows[rest].startswith("  ") and not rows[rest].lstrip().startswith("⎿"):
+    elbow = tuple(look.reply.elbow)
+    while rest < len(rows) and rows[rest].startswith("  ") and not rows[rest].lstrip().startswith(elbow):
         text += " " + rows[rest].strip()
         rest += 1
     return text
-
-
-def _named(info: object) -> tuple[str | None, int | None]:
-    """Codex's error kind: a name, or a name with details."""
-    if isinstance(info, str):
-        return info, None
-    if isinstance(info, Mapping) and info:
-        name, details = next(iter(info.items()))
-        found = details.get("http_status_code") if isinstance(details, Mapping) else None
-        return str(name), found if isinstance(found, int) else None
-    return None, None
-
-
-def _text(value: object) -> str:
-    """The text in a field: a string, a message with parts, an error within an error."""
-    for _ in range(6):
-        if isinstance(value, list):
-            value = next((part for part in value if isinstance(part, str | Mapping)), None)
-        elif isinstance(value, Mapping):
-            value = next(
-                (value[k] for k in ("message", "content", "text", "error", "type") if value.get(k)), None
-            )
-        else:
-            break
-    return value.strip() if isinstance(value, str) else ""
 
 
 def _plain(text: str) -> str:

@@ -4,71 +4,32 @@ A reply may show anything, a copied menu included; what it cannot do is stand be
 is the last thing on the screen counts, and only when it ends as the CLIs end their dialogs: with a line of
 key hints, with the lower edge of its box, or with nothing at all. Rows are text, the cursor (column, row).
 
-A CLI that draws its menus differently is one more row in FAMILIES, FOOTERS or COMPOSERS.
+How the CLI draws these, its `Look` says.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import cache
+
+from synapse.agents.generic.screen import CHECKBOXES
+from synapse.agents.look import Look, MenuStyle
 
 Cursor = tuple[int, int]
 
-
-@dataclass(frozen=True, slots=True)
-class Family:
-    """How one kind of CLI marks the option that Enter takes, and shows what it asks about."""
-
-    name: str
-    mark: str
-    subject: re.Pattern[str] | None = None  # the command or file, in the text of the dialog
-    letters: bool = False  # "(y)" after an option is its key; Gemini puts a folder's name there
-    question_first: bool = False  # the dialog begins with its question
-    needs_footer: bool = False  # the mark is common in text: alone it proves nothing
-
-
-_AFTER_TITLE = re.compile(r"\A(?:.+\n\n?)(.+(?:\n.+)*)")
-FAMILIES = (
-    Family("claude", "❯", _AFTER_TITLE),  # Copilot and the reference agent too
-    Family("codex", "›", re.compile(r"^\$ (.+(?:\n.+)*)|^(/\S+)$", re.M), letters=True, question_first=True),
-    Family("gemini", "●", re.compile(r"^\? \S+ {2,}(.+)", re.M)),  # Qwen too
-    Family("codex-login", ">", needs_footer=True),
-    Family("other", "▶▸→◉", needs_footer=True),
-)
-
-# Questions that are known to be one even where another line of the dialog has a question mark.
-QUESTIONS = re.compile(
-    r"(?:Do you (?:want|trust)|Would you like|How would you like|Allow execution|Apply this change)\b"
-)
-
-# Last lines of a dialog that are not made of key hints.
-FOOTERS = (re.compile(r"Syntax theme: "),)  # Claude's first start
-
-# Rules around a composer, and what its first row begins with.
-COMPOSERS = (
-    (re.compile(r"─{10}"), re.compile(r" ?[❯>*!](?:\s|$)"), re.compile(r"─{10}")),  # Claude, Qwen
-    (re.compile(r"▄{10}"), re.compile(r" [>*!](?:\s|$)"), re.compile(r"▀{10}")),  # Gemini
-)
-PLACEHOLDER = re.compile(r" >   Type your message")  # Gemini, in a terminal of few colours, draws no rules
-OPEN_COMPOSER = re.compile(r"›(?: |$)")  # Codex has no rules around its own
-_NUMBERED = re.compile(r"› \d+\.")  # a menu, or a draft that is a list
-# Fields to type into that no hint announces.
-FIELDS = (re.compile(r"Paste code here if prompted >"),)  # Claude's login
 SENDS = ("submit", "save")  # what Enter does with a field
 GAP = 4  # blank rows that part a dialog from what is above it
 LINE = 1000  # characters of a line that are looked at
 HINTS = 400  # characters that a line of key hints may have
 COMPOSER_FOOTER = 6  # rows that a CLI may draw below its composer
 
-_MARKS = "".join(family.mark for family in FAMILIES)
-_OPTION = re.compile(rf"(?P<mark>\s*(?:[{_MARKS}]\s*)?)(?P<number>\d{{1,2}})[.)]\s*(?P<label>\S.*)")
-_CHECKBOX = re.compile(r"^(?:\[.?\]|[☐☑○◉])\s+")
+_NUMBER = re.compile(r"\d+\.")  # a menu, or a draft that is a list
+_CHECKBOX = re.compile(rf"^(?:\[.?\]|[{CHECKBOXES}])\s+")
 _COLUMN = re.compile(r"\s{2,}|\s*[✔✓]$|\s+[✔✓]\s")  # what follows an option in a column of its own
 _LETTER = re.compile(r"\s*\((\w)\)$")
 _ESCAPE = re.compile(r"\s*\(esc\)$", re.I)
 _RULE = re.compile(r"\s*[─━═╌┄]{3,}")
 _EDGE = re.compile(r"[\s│]*[╭╰┌└].*[─━╌]{2}")
-# At the left edge: a rule, a box, a line of the conversation. What is above is not of the dialog.
-_BREAK = re.compile(r"─{10}|[╭╰┌└]─|[●•✦■✕✓✔✗ℹ⚠✻✢✳✶✽❯›>]\s")
 
 _KEY = (
     r"(?:enter|return|esc(?:ape)?|(?:shift|ctrl|alt)[+-]\w+|tab(?:/arrow keys)?|space|arrow keys|[a-z]"
@@ -101,59 +62,71 @@ def screen_rows(lines: Sequence[str]) -> list[str]:
     return rows
 
 
-def composer(rows: Sequence[str], cursor: Cursor | None, visible: bool | None = None) -> int | None:
+def composer(rows: Sequence[str], cursor: Cursor | None, visible: bool | None, look: Look) -> int | None:
     """The row where the composer begins, if there is one and the cursor is in it."""
-    for top, first, bottom in COMPOSERS:
-        lower = _last(rows, bottom)
-        if lower is None or not _holds(cursor, lower, len(rows)):
-            continue
-        upper = next((n for n in range(lower - 1, -1, -1) if top.match(rows[n])), None)
-        if upper is None or not first.match(rows[upper + 1]):
-            continue
-        if cursor is None or cursor[1] > upper:
-            return upper
-    empty = _last(rows, PLACEHOLDER)
-    if empty is not None and (cursor is None or cursor[1] == empty):
-        return empty
-    return _open_composer(rows, cursor, visible)
+    for box in look.composers:
+        if box.above:
+            found = _box(rows, cursor, box.above, box.first, box.below or box.above)
+        elif box.placeholder:
+            empty = _last(rows, box.first)
+            found = empty if cursor is None or cursor[1] == empty else None
+        else:
+            found = _open_composer(rows, cursor, visible, box.first)
+        if found is not None:
+            return found
+    return None
 
 
-def _open_composer(rows: Sequence[str], cursor: Cursor | None, visible: bool | None) -> int | None:
-    begin = _last(rows, OPEN_COMPOSER)
-    if begin is None or visible is False:  # Codex hides the cursor in a menu and shows it in the composer
+def _box(rows: Sequence[str], cursor: Cursor | None, above: str, first: str, below: str) -> int | None:
+    lower = _last(rows, below)
+    if lower is None or not _holds(cursor, lower, len(rows)):
         return None
+    upper = _last(rows[:lower], above)
+    if upper is None or not re.match(first, rows[upper + 1]):
+        return None
+    return upper if cursor is None or cursor[1] > upper else None
+
+
+def _open_composer(
+    rows: Sequence[str], cursor: Cursor | None, visible: bool | None, first: str
+) -> int | None:
+    begin = _last(rows, first)
+    if begin is None or visible is False:  # the cursor is hidden in a menu and shown in the composer
+        return None
+    head = re.match(first, rows[begin])
+    numbered = head is not None and _NUMBER.match(rows[begin], head.end()) is not None
     if cursor is None:
-        return None if _NUMBERED.match(rows[begin]) else begin
+        return None if numbered else begin
     if not begin <= cursor[1] < len(rows):
         return None
     inside = all(not row.strip() or row.startswith("  ") for row in rows[begin + 1 : cursor[1] + 1])
-    return begin if inside and (visible or not _NUMBERED.match(rows[begin])) else None
+    return begin if inside and (visible or not numbered) else None
 
 
-def find_menu(rows: Sequence[str], cursor: Cursor | None, visible: bool | None = None) -> Menu | None:
+def find_menu(rows: Sequence[str], cursor: Cursor | None, visible: bool | None, look: Look) -> Menu | None:
     """The menu or dialog that waits at the bottom of the screen; the last of `rows` is not blank."""
-    hints, end = _footer(rows)
+    hints, end = _footer(rows, look)
     inside, boxed = _unboxed(rows[:end])
     if hints and visible and cursor is not None and cursor[1] >= end:
         return None  # somebody else writes below the hints
     if boxed and not hints:
-        hints, end = _footer(inside)
+        hints, end = _footer(inside, look)
         inside = inside[:end]
-    found = _options(inside)
-    if found is None or (not boxed and any(_BREAK.match(row) for row in inside[found[2] :])):
-        dialog = _dialog(inside, hints, boxed)
+    found = _options(inside, look)
+    if found is None or (not boxed and any(_breaks(row, look) for row in inside[found[2] :])):
+        dialog = _dialog(inside, hints, boxed, look)
         at_field = dialog is not None and dialog.wants_text and cursor is not None and cursor[1] < end
         return dialog if visible is False or at_field else None
-    family, begin, after, marked, options = found
+    style, begin, after, marked, options = found
     if not hints and not boxed:
-        if family.needs_footer or any(row.strip() for row in inside[after:]):
+        if style.needs_hints or any(row.strip() for row in inside[after:]):
             return None
         if visible and cursor is not None and cursor[1] != marked:
             return None  # text that is being written out, not a list with a cursor in it
     if len(options) < 2 and not hints:
         return None
-    question, subject, detail = _asked(inside[:begin], family)
-    keys, labels = _keys(options, family)
+    question, subject, detail = _asked(inside[:begin], style, look)
+    keys, labels = _keys(options, style)
     return Menu(
         question=question,
         options=list(labels.values()),
@@ -165,15 +138,27 @@ def find_menu(rows: Sequence[str], cursor: Cursor | None, visible: bool | None =
     )
 
 
-def _last(rows: Sequence[str], pattern: re.Pattern[str]) -> int | None:
-    return next((n for n in range(len(rows) - 1, -1, -1) if pattern.match(rows[n])), None)
+def matches(patterns: Iterable[str], row: str) -> bool:
+    """Whether one of them is at the left edge of the row."""
+    return any(re.match(pattern, row) for pattern in patterns)
+
+
+def _breaks(row: str, look: Look) -> bool:
+    """At the left edge: a rule, a box, a line of the conversation. What is above is not of the dialog."""
+    return re.match("─{10}|[╭╰┌└]─", row) is not None or (
+        row[:1] in tuple(look.line_marks) and row[1:2].isspace()
+    )
+
+
+def _last(rows: Sequence[str], pattern: str) -> int | None:
+    return next((n for n in range(len(rows) - 1, -1, -1) if re.match(pattern, rows[n])), None)
 
 
 def _holds(cursor: Cursor | None, lower: int, count: int) -> bool:
     return count - lower <= COMPOSER_FOOTER if cursor is None else cursor[1] <= lower
 
 
-def _footer(rows: Sequence[str]) -> tuple[list[tuple[str, str]], int]:
+def _footer(rows: Sequence[str], look: Look) -> tuple[list[tuple[str, str]], int]:
     """The key hints in the last paragraph as (key, what it does), and where it begins."""
     end = len(rows)
     begin = next(
@@ -183,7 +168,7 @@ def _footer(rows: Sequence[str]) -> tuple[list[tuple[str, str]], int]:
         hints = _hints(" ".join(row.strip() for row in rows[first:end]))
         if hints:
             return hints, first
-    if rows and any(footer.match(rows[-1].strip()) for footer in FOOTERS):
+    if rows and matches(look.dialog_ends, rows[-1].strip()):
         return [("Enter", "select")], end - 1
     return [], end
 
@@ -231,37 +216,46 @@ def _unboxed(rows: Sequence[str]) -> tuple[list[str], bool]:
     return [""] * top + inner, True
 
 
-Found = tuple[Family, int, int, int, dict[int, tuple[int, str]]]
+Found = tuple[MenuStyle, int, int, int, dict[int, tuple[int, str]]]
 
 
-def _options(rows: Sequence[str]) -> Found | None:
-    """The last numbered list with a mark: family, first row, row after, marked row, row → (number, text)."""
+@cache
+def _option_row(marks: str) -> re.Pattern[str]:
+    mark = rf"(?:[{re.escape(marks)}]\s*)?"
+    return re.compile(rf"(?P<mark>\s*{mark})(?P<number>\d{{1,2}})[.)]\s*(?P<label>\S.*)")
+
+
+def _options(rows: Sequence[str], look: Look) -> Found | None:
+    """The last numbered list with a mark: style, first row, row after, marked row, row → (number, text)."""
+    pattern = _option_row("".join(style.mark for style in look.menus))
     for marked in range(len(rows) - 1, -1, -1):
-        match = _OPTION.fullmatch(rows[marked])
-        family = match and next((f for f in FAMILIES if match["mark"].strip() in tuple(f.mark)), None)
-        if match is None or family is None:
+        match = pattern.fullmatch(rows[marked])
+        style = match and next((s for s in look.menus if match["mark"].strip() in tuple(s.mark)), None)
+        if match is None or style is None:
             continue
         column = match.start("number")
         options = {marked: _option(rows, marked, match, len(rows))}
         for step in (-1, 1):
-            options |= _neighbours(rows, marked, step, column, int(match["number"]))
+            options |= _neighbours(rows, marked, step, column, pattern)
         first, last = min(options), max(options)
         after = last + 1
         while after < len(rows) and _belongs(rows[after], column):
             after += 1
-        return family, first, after, marked, dict(sorted(options.items()))
+        return style, first, after, marked, dict(sorted(options.items()))
     return None
 
 
 def _neighbours(
-    rows: Sequence[str], start: int, step: int, column: int, number: int
+    rows: Sequence[str], start: int, step: int, column: int, pattern: re.Pattern[str]
 ) -> dict[int, tuple[int, str]]:
     """The options above or below one, as long as the numbers follow each other in one column."""
     found = {}
     row, blanks = start + step, 0
+    head = pattern.fullmatch(rows[start])
+    number = int(head["number"]) if head else 0
     while 0 <= row < len(rows):
         text = rows[row]
-        match = _OPTION.fullmatch(text)
+        match = pattern.fullmatch(text)
         if match and match.end("number") in (column + 1, column + 2) and not match["mark"].strip():
             if int(match["number"]) != number + step:
                 break
@@ -300,13 +294,13 @@ def _is_rest(row: str, below: str, column: int, width: int) -> bool:
     return bool(words) and indented and len(row.rstrip()) + 1 + len(words[0]) > width
 
 
-def _keys(options: dict[int, tuple[int, str]], family: Family) -> tuple[dict[str, str], dict[int, str]]:
+def _keys(options: dict[int, tuple[int, str]], style: MenuStyle) -> tuple[dict[str, str], dict[int, str]]:
     keys: dict[str, str] = {}
     labels: dict[int, str] = {}
     for row, (number, text) in options.items():
         label = _CHECKBOX.sub("", text)
         key = str(number) if number < 10 else None  # the first digit of a longer number would pick at once
-        letter = _LETTER.search(label) if family.letters else None
+        letter = _LETTER.search(label) if style.letters else None
         if letter:
             key, label = letter[1], label[: letter.start()]
         elif escape := _ESCAPE.search(label):
@@ -332,38 +326,38 @@ def _paragraphs(rows: Sequence[str]) -> list[list[str]]:
     return [run for run in runs if run]
 
 
-def _asked(rows: Sequence[str], family: Family) -> tuple[str, str | None, str | None]:
+def _asked(rows: Sequence[str], style: MenuStyle, look: Look) -> tuple[str, str | None, str | None]:
     """The question above a menu, the command or file that it is about, and all else that the dialog says."""
-    paragraphs = _paragraphs(_from_its_top(rows))
+    paragraphs = _paragraphs(_from_its_top(rows, look))
     if not paragraphs:
         return "", None, None
-    at, question, rest = _question(paragraphs)
+    at, question, rest = _question(paragraphs, look)
     texts = ["\n".join(lines) for lines in paragraphs]
     texts[at] = rest
-    if family.question_first and QUESTIONS.match(question):
+    if style.question_first and matches(look.questions, question):
         texts = texts[at:]
     detail = "\n\n".join(text for text in texts if text) or None
-    match = family.subject.search(detail) if family.subject and detail else None
+    match = re.search(style.subject, detail) if style.subject and detail else None
     subject = next((group for group in match.groups() if group), None) if match else None
     return question, subject, detail
 
 
-def _from_its_top(rows: Sequence[str]) -> Sequence[str]:
+def _from_its_top(rows: Sequence[str], look: Look) -> Sequence[str]:
     """The last rows, up to what is not of the same dialog."""
     begin = len(rows)
-    while begin and not _BREAK.match(rows[begin - 1]):
+    while begin and not _breaks(rows[begin - 1], look):
         if begin > GAP and not any(row.strip() for row in rows[begin - GAP : begin]):
             break
         begin -= 1
     return rows[begin:]
 
 
-def _question(paragraphs: list[list[str]]) -> tuple[int, str, str]:
+def _question(paragraphs: list[list[str]], look: Look) -> tuple[int, str, str]:
     """The paragraph that asks, what it asks, and what else it says; of several, the nearest to the menu."""
     nearest = [(at, paragraphs[at]) for at in range(len(paragraphs) - 1, -1, -1)]
     for at, lines in nearest:
         for index, line in enumerate(lines):
-            if QUESTIONS.match(line):
+            if matches(look.questions, line):
                 question, rest = _until_mark(" ".join(lines[index:]))
                 return at, question, "\n".join(filter(None, [*lines[:index], rest]))
     for at, lines in nearest:
@@ -379,14 +373,15 @@ def _until_mark(text: str) -> tuple[str, str]:
     return (match[0], text[match.end() :].strip()) if match else (text, "")
 
 
-def _dialog(rows: Sequence[str], hints: list[tuple[str, str]], boxed: bool) -> Menu | None:
+def _dialog(rows: Sequence[str], hints: list[tuple[str, str]], boxed: bool, look: Look) -> Menu | None:
     """A dialog with no numbers: a list, a field, a page to read. Its key hints say so, or its box does."""
-    shown = _from_its_top(rows)
+    shown = _from_its_top(rows, look)
     above = rows[: len(rows) - len(shown)]
-    if above and above[-1].startswith(("❯", "›")):  # a field, or the marked row of a list
-        shown = [*_from_its_top(above[:-1]), above[-1], *shown]
+    pointers = tuple(look.pointer)
+    if above and above[-1].startswith(pointers):  # a field, or the marked row of a list
+        shown = [*_from_its_top(above[:-1], look), above[-1], *shown]
     paragraphs = _paragraphs(shown)
-    marked = [line[2:] for lines in paragraphs for line in lines if line.startswith(("❯ ", "› "))]
+    marked = [line[2:] for lines in paragraphs for line in lines if line[:1] in pointers and line[1:2] == " "]
     closes = all(key for key, _ in hints) and any(
         key in ("Enter", "Escape") and _LEAVES.match(verb) for key, verb in hints
     )
@@ -395,7 +390,7 @@ def _dialog(rows: Sequence[str], hints: list[tuple[str, str]], boxed: bool) -> M
     keys = {verb: key for key, verb in hints if key in ("Enter", "Escape") or re.fullmatch(r"\w", key)}
     if not hints:
         keys = dict.fromkeys(marked[:1], "Enter")
-    typed = next((line for line in paragraphs[-1] for known in FIELDS if known.match(line)), None)
+    typed = next((line for line in paragraphs[-1] if matches(look.fields, line)), None)
     return Menu(
         question=typed or paragraphs[0][0],
         options=list(keys),

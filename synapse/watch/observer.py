@@ -5,33 +5,46 @@ Live in the host, and the same over a recording: it reads no clock and no termin
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from synapse.agents.base import OSC, PROCESS, SCREEN, SILENCE, TITLE, Channel
+from synapse.agents.base import PROCESS, SCREEN, SILENCE, Channel
 from synapse.agents.facts import Fact, Failed, PromptAccepted, StateSeen, TurnEnded
-from synapse.profiles.loader import MODE_NAMES, Profile, Signal
+from synapse.profiles.loader import MODE_NAMES, Profile
 from synapse.registry import INPUT_REQUIRED, PROCESSING, READY
 from synapse.terminal.screen import Screen
-from synapse.watch.errors import UNTOLD, DetectedError, ErrorDetector
+from synapse.watch import moments
+from synapse.watch.errors import UNTOLD, DetectedError
 from synapse.watch.idle import IdleDetector
-from synapse.watch.questions import InputPrompt, InputRequiredDetector
-from synapse.watch.screen_reply import extract_reply
+from synapse.watch.moments import Moments
+from synapse.watch.questions import InputPrompt
+from synapse.watch.reader import ScreenReader
+from synapse.watch.signals import SignalReader
 from synapse.watch.status import StatusModel, Verdict
 from synapse.watch.turns import Turn, TurnTracker
 
-SETTLE = 0.15  # seconds without output before the screen is read
-LOOK_AT_LEAST = 0.5  # seconds between two looks while output never pauses
-POLL_AT_LEAST = 1.0  # seconds between two looks at the transcript during a turn
-POLL_ENTERED = 0.25  # the same after Enter, until a turn has begun: the screen may be silent by then
-ENTERED = 3.0  # seconds for which that goes on
-ECHO = 0.5  # seconds after a key in which output is its echo
-TURN_SETTLE_UNFINISHED = 2.0  # the same for one whose channel expects more: the human has refused a tool
-TURN_SETTLE_UNSEEN = 1.0  # the same for one that was never seen to be busy: it may not have begun
-STOPPED_SETTLE = 0.3  # seconds that an interrupted turn waits for the screen to show what was said
-TURN_SETTLE = 0.15  # seconds of READY before a turn that nobody has ended is over: its transcript lags
+
+class StoppedTurn:
+    """The end of an interrupted turn, kept for a moment: only the screen has its reply."""
+
+    def __init__(self) -> None:
+        self._ends: list[tuple[TurnEnded, float]] = []  # one at the most
+
+    def __bool__(self) -> bool:
+        return bool(self._ends)
+
+    def keep(self, end: TurnEnded, now: float) -> None:
+        self._ends.append((end, now))
+
+    def is_due(self, now: float, quiet: float) -> bool:
+        settled = quiet >= moments.SETTLE
+        patience = moments.STOPPED_SETTLE if settled else moments.STOPPED_AT_MOST
+        return any(now - since >= patience for _, since in self._ends)
+
+    def release(self) -> list[TurnEnded]:
+        ends, self._ends = [end for end, _ in self._ends], []
+        return ends
 
 
 class Observer:
@@ -43,36 +56,17 @@ class Observer:
         on_status: Callable[[Verdict], None],
         channels: bool = True,  # off: the screen and silence alone, to measure what they are worth
     ) -> None:
-        self._profile = profile
         self._screen = screen
-        self._channel = channel
+        self._channel = channel if channels else Channel(channel.surroundings)
         self._on_status = on_status
-        self._channels = channels
         idle = profile.idle_detection
         self._idle = IdleDetector(idle.strategy, idle.pattern, idle.pattern_use, idle.timeout, MODE_NAMES)
-        patterns = [
-            (p.pattern, p.type, list(p.options) or None) for p in profile.input_detection.additional_patterns
-        ]
-        self._prompts = InputRequiredDetector(patterns, profile.input_detection.enabled)
-        self._errors = ErrorDetector()
+        self._signals = SignalReader(profile, titles=channels)
+        self._reader = ScreenReader(profile, screen, channel)
         self._model = StatusModel()
-        self._title_rules = _compiled(profile.signals.title)
-        self._osc_rules = _compiled(profile.signals.osc)
-        self._screen_rules = _compiled(profile.signals.screen)
-        self._title = ""
-        self._osc_seen: dict[int, str] = {}
-        self._last_output = -1e9
-        self._last_look = -1e9
-        self._last_poll = -1e9
-        self._last_key = -1e9
-        self._last_submit = -1e9
-        self._fresh = False  # output that has not been looked at
-        self._news = False  # the same, of output that is no echo
-        self._submitted = False
-        self._ready_since: float | None = None
-        self._start_line: int | None = None
-        self._stopped: tuple[TurnEnded, float] | None = None  # an end whose reply only the screen has
-        self.turns = TurnTracker(self._read_screen)
+        self._last = Moments()
+        self._stopped = StoppedTurn()
+        self.turns = TurnTracker(self._reader.reply)
         self.verdict = self._model.verdict(0.0)
         self.prompt: InputPrompt | None = None
         self.error: DetectedError | None = None
@@ -81,44 +75,40 @@ class Observer:
 
     def output(self, now: float) -> None:
         """The agent has written, and the screen shows it."""
-        self._last_output = now
-        self._fresh = True
+        self._last.output = now
+        self._last.unseen = True
         self._idle.output(now)
-        if self._channels:
-            self._read_signals(now)
-        if not self._is_echo(now):
-            self._submitted = False
-            self._news = True
+        self._signals.read(self._screen, self._model, now)
+        if self.verdict.status != READY or not self._last.is_echo(now):
+            self._last.entered = False
+            self._last.news = True
             self._model.forget(SCREEN)  # it shows something else now: unknown until looked at
             self._model.observe(SILENCE, PROCESSING, now, "output")
         self._resolve(now)
 
     def event(self, event: Mapping[str, Any], now: float) -> None:
         """A hook or a notification of the CLI."""
-        if self._channels:
-            self._take(self._channel.on_event(event), now)
-            self._resolve(now)
+        self._take(self._channel.on_event(event), now)
+        self._resolve(now)
 
     def key(self, submits: bool, now: float) -> None:
         """A human has typed."""
-        self._last_key = now
+        self._last.key = now
         if submits:
             self.submit(now)
 
     def submit(self, now: float, prompt: str | None = None, start_line: int | None = None) -> None:
         """Enter was pressed, by a human or, with a prompt that is known, for us."""
-        self._submitted = True
-        self._last_submit = now
+        self._last.entered = True
+        self._last.submit = now
         self._channel.submitted()
-        if self._is_told():
-            return
-        self._start_line = self.first_line() if start_line is None else start_line
-        self.turns.submitted(now, prompt)
+        if not self._is_told():
+            self._reader.turn_begins(start_line)
+            self.turns.submitted(now, prompt)
 
     def first_line(self) -> int:
         """The number of the line at the top of the screen, counted from the start of the scrollback."""
-        rows = len(self._screen.text().split("\n"))
-        return max(self._screen.contents().count("\n") + 1 - rows, 0)
+        return self._reader.first_line()
 
     def reply_so_far(self) -> str:
         """Of the turn under way."""
@@ -126,79 +116,57 @@ class Observer:
         if turn is None:
             return ""
         said = "\n\n".join(turn.messages.values())
-        return said or ("" if self._is_told() else self._read_screen(turn.prompt))
+        return said or ("" if self._is_told() else self._reader.reply(turn.prompt))
 
     def _is_told(self) -> bool:
         """Whether the channel tells of turns; else there is the screen."""
-        return self._channels and self._channel.name != "none" and not self._channel.missing()
+        return self._channel.tells and not self._channel.missing()
 
     def exited(self, status: int, now: float) -> None:
         self._end_stopped(now)
-        self.error = self._errors.detect_exit(status)
+        self.error = self._reader.errors.detect_exit(status)
         self._model.observe(PROCESS, PROCESSING, now, f"it has ended with status {status}")
         self.turns.abandon("failed", self.error.to_a2a_error(), now)
 
     def check(self, now: float) -> float | None:
         """Look, where it is time to; seconds until the next time, if there is one."""
-        if self._channels and self._polls(now) and now - self._last_poll >= self._poll_every(now):
-            self._last_poll = now
+        busy = self.turns.current is not None or self.verdict.status != READY
+        if self._last.is_time_to_poll(now, busy, self._is_entered(now)):
+            self._last.poll = now
             self._take(self._channel.poll(), now)
-        quiet = now - self._last_output
-        if self._fresh and (quiet >= SETTLE or now - self._last_look >= LOOK_AT_LEAST):
-            self._look(now, settled=quiet >= SETTLE)
+        quiet = self._last.quiet(now)
+        if self._last.is_time_to_look(now):
+            self._look(now, settled=quiet >= moments.SETTLE)
         self._listen(now)
         self._resolve(now)
-        if self._stopped is not None:
-            waited = now - self._stopped[1]
-            if waited >= (STOPPED_SETTLE if quiet >= SETTLE else LOOK_AT_LEAST * 2):
-                self._end_stopped(now)
-        else:
+        if not self._stopped:
             self._settle_turn(now)
+        elif self._stopped.is_due(now, quiet):
+            self._end_stopped(now)
         return self._next(now)
 
     # --- evidence -----------------------------------------------------------------------------------------
 
-    def _read_signals(self, now: float) -> None:
-        title = self._screen.title
-        if title != self._title:
-            self._title = title
-            self._observe_rule(TITLE, self._title_rules, title, now, "title")
-        for rule, regex in self._osc_rules:
-            payload = self._screen.osc(rule.number)
-            if payload != self._osc_seen.get(rule.number) and regex.search(payload):
-                self._osc_seen[rule.number] = payload
-                self._model.observe(OSC, rule.means, now, f"OSC {rule.number} {payload[:60]}")
-
-    def _observe_rule(self, source: str, rules: Rules, text: str, now: float, what: str) -> None:
-        for rule, regex in rules:
-            if regex.search(text):
-                self._model.observe(source, rule.means, now, f"{what} {text.strip()[:40]!r}")
-                return
-        self._model.forget(source)  # it has gone back to a title that tells nothing
-
     def _look(self, now: float, settled: bool) -> None:
-        self._last_look = now
-        self._fresh = not settled
-        text = self._screen.text()
-        lines = text.split("\n")
-        self.prompt = self._detect_prompt(lines) if settled else None
+        self._last.look = now
+        self._last.unseen = not settled
+        self.prompt = self._question() if settled else None
         if self.prompt is not None:
             self._model.observe(SCREEN, INPUT_REQUIRED, now, f"screen: {self.prompt.prompt_text[:60]!r}")
             return
-        for rule, regex in self._screen_rules:
-            if regex.search(text):
-                self._model.observe(SCREEN, rule.means, now, "screen: the mark of its profile")
-                return
+        if means := self._signals.means(self._screen.text()):
+            self._model.observe(SCREEN, means, now, "screen: the mark of its profile")
+            return
         if settled:
-            if self._news:  # else a human types: a draft tells nothing of the agent
+            if self._last.news:  # else a human types: a draft tells nothing of the agent
                 self._model.observe(SCREEN, (READY, PROCESSING), now, "screen: no question on it")
-            self._news = False
-            self.error = self._error_on_screen()
+            self._last.news = False
+            self.error = self._reader.error()
             if self.error is not None and self.error.fatal:
                 self.turns.explain(UNTOLD, self.error.to_a2a_error())
 
-    def _detect_prompt(self, lines: list[str]) -> InputPrompt | None:
-        prompt = self._prompts.detect_screen(lines, self._screen.cursor, self._screen.cursor_visible)
+    def _question(self) -> InputPrompt | None:
+        prompt = self._reader.question()
         if prompt is None or prompt.input_type != "text":
             return prompt
         # `name> ` may be how this agent waits for its next message.
@@ -208,22 +176,12 @@ class Observer:
         """What the idle strategy of the profile makes of screen and silence."""
         if self.prompt is not None or not self._idle.is_idle(now, self._screen.text, self._screen.mode):
             return
-        if self._busy_on_screen():
+        if self._signals.shows_work(self._screen.text()):
             return
         if self._idle.by_pattern:
             self._model.observe(SCREEN, READY, now, "screen: the idle pattern of its profile")
         else:
-            quiet = now - self._last_output
-            self._model.observe(SILENCE, READY, now, f"no output for {quiet:.1f} s")
-
-    def _busy_on_screen(self) -> bool:
-        text = self._screen.text()
-        return any(PROCESSING in rule.means and regex.search(text) for rule, regex in self._screen_rules)
-
-    def _is_echo(self, now: float) -> bool:
-        """Whether output just now is what a human types at an idle agent."""
-        idle = self.verdict.status == READY and not self._submitted
-        return idle and now - self._last_key < ECHO
+            self._model.observe(SILENCE, READY, now, f"no output for {self._last.quiet(now):.1f} s")
 
     def _take(self, facts: list[Fact], now: float) -> None:
         for fact in facts:
@@ -231,74 +189,57 @@ class Observer:
                 self._end_stopped(now)
             if isinstance(fact, StateSeen):
                 self._model.observe(fact.source, fact.says, now, fact.why)
-            elif isinstance(fact, TurnEnded) and fact.outcome == "interrupted" and self._stopped is None:
-                self._stopped = (fact, now)
+            elif isinstance(fact, TurnEnded) and fact.outcome == "interrupted":
+                self._stopped.keep(fact, now)
             elif isinstance(fact, Failed) or (isinstance(fact, TurnEnded) and fact.error is not None):
                 self.turns.take(replace(fact, error=self._explained(fact.error or {})), now)
             else:
                 self.turns.take(fact, now)
 
     def _end_stopped(self, now: float) -> None:
-        if self._stopped is not None:
-            self.turns.take(self._stopped[0], now)
-            self._stopped = None
+        for end in self._stopped.release():
+            self.turns.take(end, now)
 
     def _explained(self, event: dict[str, Any]) -> dict[str, Any]:
-        """What a channel tells of an error, with a code and a message; Codex leaves that to the screen."""
-        found = self._errors.detect_event(event)
+        """What a channel tells of an error, with a code and a message; some leave that to the screen."""
+        found = self._reader.errors.detect_event(event)
         if found is None and all(isinstance(event.get(key), str) for key in ("code", "message")):
             return event  # an agent that tells by itself has said both
         if found is None or found.message == UNTOLD:
-            found = self._error_on_screen() or found
+            found = self._reader.error() or found
         return (found or DetectedError("AGENT_ERROR", UNTOLD)).to_a2a_error()
-
-    def _error_on_screen(self) -> DetectedError | None:
-        lines = self._screen.text().split("\n")
-        found = self._errors.detect_screen(lines, self._screen.cursor, self._screen.cursor_visible)
-        return self._errors.get_primary_error(found)
-
-    def _polls(self, now: float) -> bool:
-        busy = self.turns.current is not None or self.verdict.status != READY
-        return busy or self._last_output >= self._last_poll or self._is_entered(now)
-
-    def _poll_every(self, now: float) -> float:
-        if self._last_output >= self._last_poll:
-            return 0.1
-        return POLL_ENTERED if self._is_entered(now) else POLL_AT_LEAST
 
     def _is_entered(self, now: float) -> bool:
         """Whether a turn may have begun that nobody has told of yet: a transcript lags behind the screen."""
-        waits = self._channels and self._channel.name != "none" and self.turns.current is None
-        return waits and now - self._last_submit < ENTERED
+        waits = self._channel.tells and self.turns.current is None
+        return waits and now - self._last.submit < moments.ENTERED
 
     # --- verdict ------------------------------------------------------------------------------------------
 
     def _resolve(self, now: float) -> None:
         before, self.verdict = self.verdict, self._model.verdict(now)
-        if self.verdict.status == READY:
-            if before.status != READY or self._ready_since is None:
-                self._ready_since = now
-        else:
-            self._ready_since = None
+        if self.verdict.status != READY:
             if self.turns.current is not None:
                 self.turns.current.busy = True
+        elif before.status != READY:
+            self._last.ready = now
         if self.verdict.status != before.status:
             self._on_status(self.verdict)
 
     def _settle_turn(self, now: float) -> None:
         """READY, and settled: a turn that nobody has ended is over."""
         turn = self.turns.current
-        if turn is None or self._ready_since is None or self._fresh:
+        if turn is None or self.verdict.status != READY or self._last.unseen:
             return
-        if turn.prompt is None and self._last_output < turn.started_at:
+        if turn.prompt is None and self._last.output < turn.started_at:
             return  # only Enter was seen: it has not even been echoed
-        was_busy = turn.busy or self._ready_since > turn.started_at
-        settled_at = max(self._ready_since, self._last_output, turn.started_at)
-        settle = TURN_SETTLE if was_busy else TURN_SETTLE_UNSEEN
-        if self._channels:
-            self._take(self._channel.poll(), now)
-            settle = TURN_SETTLE_UNFINISHED if self._channel.unfinished() else settle
-        if now - settled_at < settle or self.turns.current is not turn or self._stopped is not None:
+        was_busy = turn.busy or self._last.ready > turn.started_at
+        settled_at = max(self._last.ready, self._last.output, turn.started_at)
+        self._take(self._channel.poll(), now)
+        settle = moments.TURN_SETTLE if was_busy else moments.TURN_SETTLE_UNSEEN
+        if self._channel.unfinished():
+            settle = moments.TURN_SETTLE_UNFINISHED
+        if now - settled_at < settle or self.turns.current is not turn or self._stopped:
             return
         if not was_busy and not turn.accepted and self._would_tell(turn):
             self.turns.forget()  # a command of its own, or a prompt that it queues
@@ -307,44 +248,31 @@ class Observer:
 
     def _would_tell(self, turn: Turn) -> bool:
         """Whether a title or a channel tells of every turn of this CLI."""
-        if not self._channels or not (self._title_rules or self._osc_rules):
-            return False
-        return turn.prompt is None or self._channel.name not in ("none", "events")
+        return self._signals.tells_states and (turn.prompt is None or self._channel.tells_all)
 
     def _outcome(self, turn: Turn) -> tuple[str, dict[str, Any] | None]:
         """How a turn has ended of whose end nobody has told, as the screen shows it."""
-        lines = self._screen.text().split("\n")
-        cursor, visible = self._screen.cursor, self._screen.cursor_visible
-        if self._errors.detect_interrupt(lines, cursor, visible, turn.prompt):
+        if self._reader.was_stopped(turn.prompt):
             return "interrupted", None
         if self.error is None:
             return "completed", None
         return "failed" if self.error.fatal else "completed", self.error.to_a2a_error()
 
     def _next(self, now: float) -> float | None:
-        waits = []
-        if self._fresh:
-            waits.append(max(min(self._last_output + SETTLE, self._last_look + LOOK_AT_LEAST) - now, 0.01))
-        if (idle := self._idle.next_check(now)) is not None:
-            waits.append(idle)
-        if self.verdict.overruled_in is not None:
-            waits.append(self.verdict.overruled_in)
-        if self._stopped is not None:
-            waits.append(TURN_SETTLE)
+        is_ready = self.verdict.status == READY
+        waits = [self._idle.next_check(now), self.verdict.overruled_in]
+        if self._last.unseen:
+            waits.append(self._last.next_look(now))
+        if self._stopped:
+            waits.append(moments.TURN_SETTLE)
         if self.turns.current is not None:
-            waits.append(TURN_SETTLE if self._ready_since is not None else POLL_AT_LEAST)
+            waits.append(moments.TURN_SETTLE if is_ready else moments.POLL_AT_LEAST)
         elif self._is_entered(now):
-            waits.append(POLL_ENTERED)
-        elif self._channels and self.verdict.status != READY and self._channel.name != "none":
-            waits.append(POLL_AT_LEAST)
-        return max(min(waits), 0.01) if waits else None
-
-    def _read_screen(self, prompt: str | None) -> str:
-        lines = self._screen.contents().split("\n")
-        reply = extract_reply(lines, prompt, self._start_line, width=self._screen.size[0])
-        if self._profile.response_end:
-            reply = reply.replace(self._profile.response_end, "").rstrip()
-        return reply
+            waits.append(moments.POLL_ENTERED)
+        elif self._channel.tells and not is_ready:
+            waits.append(moments.POLL_AT_LEAST)
+        times = [wait for wait in waits if wait is not None]
+        return max(min(times), moments.SOONEST) if times else None
 
     # --- for people ---------------------------------------------------------------------------------------
 
@@ -372,10 +300,3 @@ class Observer:
             "prompt": self.prompt.to_a2a_format() if self.prompt else None,
             "error": self.error.to_a2a_error() if self.error else None,
         }
-
-
-Rules = list[tuple[Signal, re.Pattern[str]]]
-
-
-def _compiled(signals: tuple[Signal, ...]) -> Rules:
-    return [(signal, re.compile(signal.pattern)) for signal in signals]

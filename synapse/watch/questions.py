@@ -1,7 +1,7 @@
 """Whether an agent waits for an answer, and what it asks.
 
 `detect` reads the last line of an output, as the specification has it. `detect_screen` reads a rendered
-screen and reports only what is live: a menu or dialog at the bottom (`synapse.menus`), or a question on the
+screen and reports only what is live: a menu or dialog at the bottom (`menus.py`), or a question on the
 line where the cursor stands. An agent at its composer asks nothing, whatever its last reply says.
 
 Pure: nothing is remembered from one call to the next. Half-painted screens look like anything, so ask when
@@ -12,6 +12,8 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from synapse.agents.look import Look
+from synapse.watch import looks
 from synapse.watch.menus import LINE, Cursor, Menu, composer, find_menu, screen_rows
 
 Pattern = tuple[re.Pattern[str], list[str] | None]
@@ -86,9 +88,12 @@ class InputRequiredDetector:
         self,
         additional_patterns: Sequence[tuple[str, str, list[str] | None]] | None = None,
         enabled: bool = True,
+        look: Look | None = None,
     ) -> None:
-        """`additional_patterns`: (regular expression, type, options), the type one of TYPES."""
+        """`additional_patterns`: (regular expression, type, options), the type one of TYPES. `look`: how the
+        CLI draws its composer and its dialogs; without one, as the CLIs that are known do."""
         self.enabled = enabled
+        self._look = look or looks.known()
         self._builtin: dict[str, list[Pattern]] = {
             "confirmation": _compile(self.CONFIRMATION_PATTERNS),
             "password": _compile((pattern, None) for pattern in self.PASSWORD_PATTERNS),
@@ -125,9 +130,9 @@ class InputRequiredDetector:
         rows = screen_rows(lines)
         if not rows or (cursor_visible and cursor is not None and cursor[1] >= len(rows)):
             return None  # a cursor shown below everything: the program that drew this has gone
-        if composer(rows, cursor, cursor_visible) is not None:
+        if composer(rows, cursor, cursor_visible, self._look) is not None:
             return None
-        if menu := find_menu(rows, cursor, cursor_visible):
+        if menu := find_menu(rows, cursor, cursor_visible, self._look):
             return self._from_menu(menu)
         return self._added_line(rows[-1]) or self._line(rows, cursor)
 

@@ -18,44 +18,20 @@ and the next prompt. Pure, and linear in the number of lines.
 import re
 from bisect import bisect_left
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import accumulate
 
-from synapse.terminal.cells import width as _cells
+from synapse.agents.generic.screen import BULLETS, PROMPT_ENDS
+from synapse.agents.look import Marks
+from synapse.terminal import cells
+from synapse.watch import looks
+from synapse.watch.menus import matches
 
-
-@dataclass(frozen=True)
-class Marks:
-    """What differs between CLIs: characters, and from `placeholder` on regular expressions."""
-
-    echo: str = "❯›>"  # before the echoed prompt, and in the composer
-    answer: str = "●⏺•✦■✕"  # before a block of the reply
-    numbering: str = "✦"  # the answer marks of CLIs that number the lines of code
-    placeholder: str = r"\[Pasted [^\]]*\]"
-    footer: str = r" · |\? for shortcuts"  # under a composer with no rules around it
-    # Rows that count or move. Where they are indented they are chrome only after the reply.
-    status: str = (
-        r"[✢✳✶✻✽∴] .*(?:…| for <?\d)|[·*] \S+… \(|• Working \(|\s*(?:─ )?Worked for .*[•─]"
-        r"|\s?[⠁-⣿◐-◓◉] |\s*⏵ |\s*\? for shortcuts|\s+└ Tip: |\s*Press Ctrl\S+ again to "
-    )
-    empty: str = r" >   Type your message"  # a composer with no rules around it: Gemini in few colours
-    notice: str = r"[ℹ⚠⎿] |[✔✗] You |■ Conversation interrupted"
-    tool: str = (  # the head of a tool call with its outcome below it
-        r"[A-Z][\w .:-]*\w\(|.*\(MCP\)\("
-        r"|(?:Ran|Running|Exited|Explored|Called|Searched|Updated Plan|Viewed|Read|Listed)\b"
-    )
-    outcome: str = r" {1,3}[⎿└│] "
-    lone_tool: str = r".*\(ctrl\+o to expand\)$|(?:Edited|Added|Deleted) .*\(\+\d+ -\d+\)$"
-    boxed_tool: str = r"[✓✔✗✕xo?⊶⊷-] +\S"
-
-
-DEFAULT = Marks()
 Row = tuple[str, str]  # a text, and the row of the screen it had; "" where it is never joined to another
 
 _FRAME = "│┃▌▐"
 _RULE = re.compile(r"(?: ?| {20,})[╭╰]?([─━═▄▀▔▁])\1{2,}(?:.*\1\1)?[╮╯]?")
-_PROMPT = re.compile(r"(?:[^\s❯›>$#%»][^❯›>$#%»]{0,60})?[❯›>$#%»]+(?=\s|$)")
-_ITEM = re.compile(r"\s*(?:[-*+•◦▪]|\d+[.)])\s+")
+_PROMPT = re.compile(rf"(?:[^\s{PROMPT_ENDS}][^{PROMPT_ENDS}]{{0,60}})?[{PROMPT_ENDS}]+(?=\s|$)")
+_ITEM = re.compile(rf"\s*(?:[-*+{BULLETS}]|\d+[.)])\s+")
 _DRAWN = "[│┌├└╭╰─━═]"
 _OPENS = re.compile(rf"{_ITEM.pattern}|\s*(?:#{{1,6}}\s|[>|`~]|{_DRAWN})")
 _FIXED = re.compile(  # code, tables, rules: rows that are lines of their own
@@ -69,11 +45,13 @@ def extract_reply(
     lines: list[str],
     prompt: str | None,
     start: int | None = None,
-    marks: Marks = DEFAULT,
+    marks: Marks | None = None,
     width: int | None = None,
 ) -> str:
     """`lines` is scrollback and screen at the end of the turn, `start` a line at or before the echo. With the
-    window's `width`, rows that the CLI itself has wrapped are put together again."""
+    window's `width`, rows that the CLI itself has wrapped are put together again. `marks` is what the CLI
+    draws around a reply; without it, what the CLIs that are known draw."""
+    marks = marks or looks.known().reply
     lines = [line.rstrip() for line in lines]
     live, label = _live_area(lines, marks)
     first = min(max(start or 0, 0), live)
@@ -97,15 +75,15 @@ def _live_area(lines: list[str], marks: Marks) -> tuple[int, str]:
     closed, below = False, 0
     for index in range(last, -1, -1):
         line = lines[index]
-        if re.match(marks.empty, line) and not _is_rule(lines[index - 1]):
+        if matches(marks.empty, line) and not _is_rule(lines[index - 1]):
             rule = next((n for n in range(index - 1, max(index - 5, -1), -1) if _is_rule(lines[n])), index)
             return rule, ""
         if composer.match(line):
-            if index and _is_rule(lines[index - 1]) and (closed or index == last):
+            if index and _is_edge(lines[index - 1], marks) and (closed or index == last):
                 return _over_hints(lines, index - 1), ""
             if line[0] in marks.echo and _is_footer(lines[index + 1 : last + 1], marks):
                 return index, ""
-        if not closed and _is_rule(line):
+        if not closed and _is_edge(line, marks):
             closed, below = True, 0
         below += line != ""
         if (
@@ -120,9 +98,13 @@ def _is_rule(line: str) -> bool:
     return _RULE.fullmatch(line) is not None
 
 
+def _is_edge(line: str, marks: Marks) -> bool:
+    return _is_rule(line) or matches(marks.edges, line)
+
+
 def _over_hints(lines: list[str], top: int) -> int:
-    """Gemini has a rule and a row of hints above the bar of its composer."""
-    if lines[top].lstrip()[0] == "▄":
+    """Above the bar of a composer there may be a rule and a row of hints."""
+    if lines[top].lstrip().startswith("▄"):
         for index in range(top - 1, max(top - 5, -1), -1):
             if _is_rule(lines[index]) and lines[index].lstrip()[0] == "─":
                 return index
@@ -130,8 +112,12 @@ def _over_hints(lines: list[str], top: int) -> int:
 
 
 def _is_footer(rows: list[str], marks: Marks) -> bool:
-    """Codex: its composer has no rules. Below an echo there would be a mark, so not all would be indented."""
-    return not any(row[:2].strip() for row in rows) and any(re.search(marks.footer, row) for row in rows[-3:])
+    """Under a composer with no rules. Below an echo there would be a mark, so not all would be indented."""
+    return not any(row[:2].strip() for row in rows) and any(_finds(marks.footer, row) for row in rows[-3:])
+
+
+def _finds(patterns: tuple[str, ...], row: str) -> bool:
+    return any(re.search(pattern, row) for pattern in patterns)
 
 
 def _after_echo(
@@ -165,7 +151,7 @@ def _after_echo(
                 return first + end + 1, line[: found.end()]
         if line.startswith(label) if label else is_marked:
             alike = wanted != "" and (wanted.startswith(text) or text.startswith(wanted))
-            others.append((alike or re.search(marks.placeholder, line) is not None, index, found.end()))
+            others.append((alike or _finds(marks.placeholder, line), index, found.end()))
     alike, index, column = next((other for other in others if other[0]), (others or [(False, -1, 0)])[0])
     if not alike:
         for end in reversed(range(min(len(ends), 500))):
@@ -179,8 +165,8 @@ def _after_echo(
 
 
 def _after_unmarked(lines: list[str], first: int, live: int, marks: Marks) -> int:
-    """The line after an echo whose head is gone: Codex leaves two rows blank below it, and one between the
-    blocks of a reply."""
+    """The line after an echo whose head is gone: two rows are blank below it, and one between the blocks of
+    a reply."""
     for index in range(first, live):
         if _is_marked(lines[index], marks):
             return index if index >= first + 3 and not any(lines[index - 2 : index]) else first
@@ -220,7 +206,7 @@ def _before_next(rows: list[str], lead: str) -> list[str]:
 
 def _without_tail(rows: list[str], marks: Marks) -> list[str]:
     end = len(rows)
-    while end and (not rows[end - 1] or _is_rule(rows[end - 1]) or re.match(marks.status, rows[end - 1])):
+    while end and (not rows[end - 1] or _is_rule(rows[end - 1]) or matches(marks.status, rows[end - 1])):
         end -= 1
     return rows[:end]
 
@@ -232,12 +218,17 @@ def _is_marked(row: str, marks: Marks) -> bool:
 def _hangs(rows: list[str], marks: Marks) -> bool:
     """Whether the rows are blocks under marks, or the rest of one; a stray row after a resize is allowed."""
     marked = sum(_is_marked(row, marks) for row in rows)
-    own = rf"[{re.escape(marks.echo)}╭╰{_FRAME}]|{marks.notice}|{marks.status}"
     loose = sum(
-        row[:2].strip() != "" and not (_is_marked(row, marks) or _is_rule(row) or re.match(own, row.lstrip()))
+        row[:2].strip() != "" and not (_is_marked(row, marks) or _is_rule(row) or _is_own(row, marks))
         for row in rows
     )
     return loose * 10 <= len(rows) if marked else loose == 0
+
+
+def _is_own(row: str, marks: Marks) -> bool:
+    """Whether a row is the program's, not the reply's."""
+    text = row.lstrip()
+    return text[0] in f"{marks.echo}╭╰{_FRAME}" or matches((*marks.notice, *marks.status), text)
 
 
 def _said(rows: list[str], hanging: bool, marks: Marks) -> Iterator[Row]:
@@ -248,7 +239,7 @@ def _said(rows: list[str], hanging: bool, marks: Marks) -> Iterator[Row]:
         kept = [(row, row)]
         if row.lstrip()[:1] == "╭" and _indent(row) < 2:
             end, kept = _box(rows, index, marks)
-        elif _is_rule(row) or (row[:1].strip() and re.match(marks.status, row)):
+        elif _is_rule(row) or (row[:1].strip() and matches(marks.status, row)):
             kept = []
         elif hanging and row:
             while end < len(rows) and not rows[end][:1].strip() and not _is_rule(rows[end]):
@@ -263,14 +254,14 @@ def _said(rows: list[str], hanging: bool, marks: Marks) -> Iterator[Row]:
 def _block(rows: list[str], marks: Marks) -> list[Row]:
     """One mark and the rows that hang below it."""
     head = rows[0]
-    if re.match(marks.notice, head):
+    if matches(marks.notice, head):
         return []
     if _is_marked(head, marks):
         head = f"  {head[2:]}"
         result = next((n for n, row in enumerate(rows) if n and _is_outcome(row, n, marks)), 0)
-        if re.match(marks.lone_tool, head[2:]) or (result and re.match(marks.tool, head[2:])):
+        if matches(marks.lone_tool, head[2:]) or (result and matches(marks.tool, head[2:])):
             return []
-        if result and "⎿" in rows[result]:
+        if result and _has_elbow(rows[result], marks):
             if result == 1 and "Interrupted" not in rows[1]:
                 return []
             rows = rows[:result]
@@ -278,8 +269,12 @@ def _block(rows: list[str], marks: Marks) -> list[Row]:
 
 
 def _is_outcome(row: str, number: int, marks: Marks) -> bool:
-    """Codex has it in the next row; further down its sign may be a table's."""
-    return re.match(marks.outcome, row) is not None and (number == 1 or "⎿" in row)
+    """In the next row; further down only an elbow says so, for another sign may be a table's."""
+    return matches(marks.outcome, row) and (number == 1 or _has_elbow(row, marks))
+
+
+def _has_elbow(row: str, marks: Marks) -> bool:
+    return any(sign in row for sign in marks.elbow)
 
 
 def _box(rows: list[str], index: int, marks: Marks) -> tuple[int, list[Row]]:
@@ -289,7 +284,7 @@ def _box(rows: list[str], index: int, marks: Marks) -> tuple[int, list[Row]]:
         end += 1
     inside = [row.strip()[1:].rstrip(_FRAME).strip() for row in rows[index + 1 : end]]
     end += end < len(rows) and rows[end].lstrip()[:1] == "╰"
-    return end, [] if inside and re.match(marks.boxed_tool, inside[0]) else [(text, "") for text in inside]
+    return end, [] if inside and matches(marks.boxed_tool, inside[0]) else [(text, "") for text in inside]
 
 
 def _unnumbered(rows: list[Row], width: int | None) -> Iterator[Row]:
@@ -297,7 +292,7 @@ def _unnumbered(rows: list[Row], width: int | None) -> Iterator[Row]:
     number, column, code, above = 0, 0, "", ""
     for text, row in [*rows, ("", "")]:
         if number and text and not text[: column + 1].strip():
-            code += ("" if width and _cells(above) >= width else " ") + text[column + 1 :]
+            code += ("" if width and cells.width(above) >= width else " ") + text[column + 1 :]
             above = row
             continue
         if number:
@@ -338,22 +333,22 @@ def _goes_on(above: Row, row: Row, width: int) -> bool:
     item = _ITEM.match(before)
     if _indent(text) not in (_indent(before), item.end() if item else -1):
         return False
-    start, filled = text.lstrip(), _cells(whole)
-    word = next((n for n, char in enumerate(start) if char == " " or _cells(char) == 2), len(start))
-    return filled * 2 >= width and filled + (word + (_cells(before[-1]) == 1) if word else 2) > width
+    start, filled = text.lstrip(), cells.width(whole)
+    word = next((n for n, char in enumerate(start) if char == " " or cells.width(char) == 2), len(start))
+    return filled * 2 >= width and filled + (word + (cells.width(before[-1]) == 1) if word else 2) > width
 
 
 def _gap(above: Row, text: str, width: int) -> str:
     """What stood between two rows before they were wrapped: a space, or nothing."""
     before, whole = above
-    wide = (_cells(before[-1]) == 2) + (_cells(text[0]) == 2)
+    wide = (cells.width(before[-1]) == 2) + (cells.width(text[0]) == 2)
     if wide == 1:  # as the same text does it elsewhere: 日本語 and, or 日本語and
         tight, loose = (
             len(re.findall(f"[ぁ-鿿]{space}[!-~]|[!-~]{space}[ぁ-鿿]", before + "\n" + text))
             for space in ("", " ")
         )
         return " " if loose >= tight else ""
-    cut = _cells(whole) >= width and (" " not in before.strip() or re.search(r"/\S*/\S*$", before))
+    cut = cells.width(whole) >= width and (" " not in before.strip() or re.search(r"/\S*/\S*$", before))
     return "" if wide or cut else " "
 
 

@@ -525,9 +525,9 @@ def test_no_event_makes_a_channel_fail(name: str, given_events: list[dict[str, A
 @pytest.mark.parametrize("name", ["claude", "codex", "gemini"])
 @given(st.lists(events, max_size=5))
 def test_no_line_of_a_transcript_makes_a_channel_fail(name: str, lines: list[dict[str, Any]]) -> None:
-    from synapse.agents import claude
-    from synapse.agents.codex import CodexChannel
-    from synapse.agents.gemini import GeminiChannel
+    from synapse.agents.claude import channel as claude
+    from synapse.agents.codex.channel import CodexChannel
+    from synapse.agents.gemini.channel import GeminiChannel
 
     nowhere = Surroundings("/nonexistent", {"HOME": "/nonexistent"}, 0.0)
     for line in lines:

@@ -1,4 +1,6 @@
 import json
+import subprocess
+import sys
 
 import pytest
 from hypothesis import given
@@ -26,6 +28,11 @@ def test_it_is_the_json_that_everybody_reads(value: object) -> None:
 def test_what_is_not_json_is_refused(text: str) -> None:
     with pytest.raises(ValueError):
         jsontext.loads(text)
+
+
+def test_it_is_refused_where_json_is_not_loaded_too() -> None:
+    code = "from synapse.base.jsontext import loads\ntry: loads('{')\nexcept ValueError: print('refused')"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout == "refused\n"
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), {1, 2}, b"bytes", [object()]])

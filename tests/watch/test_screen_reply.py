@@ -16,10 +16,11 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from synapse.agents.look import Marks
 from synapse.dummy_agent.script import MARKDOWN
 from synapse.terminal.screen import Screen, make_screen
 from synapse.testing import Terminal
-from synapse.watch.screen_reply import Marks, extract_reply
+from synapse.watch.screen_reply import extract_reply
 
 RECORDINGS = Path(__file__).parents[1] / "recordings"
 ALIKE = 0.84

@@ -18,8 +18,9 @@ from synapse.registry import PROCESSING, READY, STATUSES
 OUTCOMES = ("completed", "interrupted", "failed")
 
 
-class ToldChannel(Channel):
+class EventsChannel(Channel):
     name = "events"
+    tells = True
 
     def __init__(self, surroundings: Surroundings) -> None:
         super().__init__(surroundings)
@@ -56,3 +57,6 @@ class ToldChannel(Channel):
 
     def missing(self) -> list[str]:
         return [] if self._heard else ["the agent has told nothing yet"]
+
+
+CHANNEL = EventsChannel

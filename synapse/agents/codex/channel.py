@@ -4,21 +4,34 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from synapse.agents.base import HOOK, TRANSCRIPT, Channel, Surroundings, changed_at, text_of
+from synapse.agents.errors import ReportedError, reported_error, text_in
 from synapse.agents.facts import Fact, PromptAccepted, Said, StateSeen, TokensUsed, ToolUsed, TurnEnded
 from synapse.agents.tail import JsonlTail
 from synapse.registry import PROCESSING, READY
 
 FIRST_LINE = 4 * 1024 * 1024  # it holds the whole system prompt
+_ERRORS = {
+    "context_window_exceeded": "CONTEXT_LIMIT",
+    "http_connection_failed": "NETWORK_ERROR",
+    "response_stream_connection_failed": "NETWORK_ERROR",
+    "response_stream_disconnected": "NETWORK_ERROR",
+    "server_overloaded": "OVERLOADED",
+    "unauthorized": "LOGIN_REQUIRED",
+}
+_HARMLESS = ("active_turn_not_steerable", "thread_rollback_failed")  # the turn goes on
 
 
 class CodexChannel(Channel):
     """Follows every thread that a human talks to: /new and /resume change it, and the files stay open."""
 
     name = "codex"
+    tells = tells_all = True
 
     def __init__(self, surroundings: Surroundings) -> None:
         super().__init__(surroundings)
@@ -120,6 +133,30 @@ class CodexChannel(Channel):
             return [TurnEnded(TRANSCRIPT, "failed", None, dict(payload), why)]
         return []
 
+    @staticmethod
+    def read_error(event: Mapping[str, Any]) -> ReportedError | None:
+        """Also of what `codex exec` prints."""
+        for inner in ("payload", "msg"):
+            wrapped = event.get(inner)
+            if isinstance(wrapped, Mapping):
+                event = wrapped
+        if event.get("type") == "turn_aborted":
+            reason = text_in(event.get("reason")) or "interrupted"
+            return ReportedError(f"the turn was ended: {reason}", means="INTERRUPTED")
+        error = reported_error(event)
+        if error is None:
+            return None
+        if event.get("type") == "turn.failed":
+            error = replace(error, ends=True, known=True)
+        info = event.get("codex_error_info") or event.get("codexErrorInfo")
+        if not info:
+            return error
+        name, status = _named(info)
+        snake = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name or "").lower()
+        ends = error.ends and name not in _HARMLESS
+        means = _ERRORS.get(snake, "")
+        return replace(error, ends=ends, name=name, status=status, known=True, means=means)
+
     def missing(self) -> list[str]:
         return [] if self._rollouts else ["no rollout file of this thread has been found yet"]
 
@@ -165,7 +202,6 @@ def _item(item: object) -> list[Fact]:
 def _begun_before(path: str, moment: float) -> bool:
     """Whether the thread is older than `moment`, by the time in the file's name."""
     import datetime
-    import re
 
     match = re.search(r"rollout-(\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d)", path)
     if not match:
@@ -184,3 +220,17 @@ def _tokens(payload: Mapping[str, Any]) -> list[Fact]:
         return []
     total = info.get("total_token_usage") if isinstance(info, dict) else None
     return [TokensUsed(int(counts[0] or 0), int(counts[1] or 0), str(total))]
+
+
+def _named(info: object) -> tuple[str | None, int | None]:
+    """The kind of an error: a name, or a name with details."""
+    if isinstance(info, str):
+        return info, None
+    if isinstance(info, Mapping) and info:
+        name, details = next(iter(info.items()))
+        found = details.get("http_status_code") if isinstance(details, Mapping) else None
+        return str(name), found if isinstance(found, int) else None
+    return None, None
+
+
+CHANNEL = CodexChannel

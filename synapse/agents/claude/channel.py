@@ -6,15 +6,23 @@ from collections.abc import Mapping
 from typing import Any
 
 from synapse.agents.base import HOOK, TRANSCRIPT, Channel, Surroundings, text_of
+from synapse.agents.errors import ReportedError, text_in
 from synapse.agents.facts import Fact, PromptAccepted, Said, StateSeen, TokensUsed, ToolUsed, TurnEnded
 from synapse.agents.tail import JsonlTail
 from synapse.registry import INPUT_REQUIRED, PROCESSING, READY
 
 _INTERRUPTED = "[Request interrupted by user"
+_ERRORS = {
+    "authentication_failed": "LOGIN_REQUIRED",
+    "oauth_org_not_allowed": "LOGIN_REQUIRED",
+    "overloaded": "OVERLOADED",
+    "rate_limit": "RATE_LIMIT",  # of a plan that is used up too: then the text says so
+}
 
 
 class ClaudeChannel(Channel):
     name = "claude"
+    tells = tells_all = True
 
     def __init__(self, surroundings: Surroundings) -> None:
         super().__init__(surroundings)
@@ -69,6 +77,20 @@ class ClaudeChannel(Channel):
             if not (line.get("isMeta") or line.get("isSidechain") or line.get("isCompactSummary")):
                 facts += _line(line)
         return facts
+
+    @staticmethod
+    def read_error(event: Mapping[str, Any]) -> ReportedError | None:
+        name = event.get("error")
+        means = _ERRORS.get(name, "") if isinstance(name, str) else ""
+        if event.get("hook_event_name") == "StopFailure":
+            text = text_in(event.get("error_details")) or text_in(event.get("last_assistant_message"))
+            own = "agent_id" not in event  # else a subagent's, and the turn goes on
+            return ReportedError(text, own, name, known=True, means=means)
+        if event.get("isApiErrorMessage") is True:
+            return ReportedError(text_in(event.get("message")), True, name, known=True, means=means)
+        if event.get("type") == "system" and event.get("subtype") == "api_error":
+            return ReportedError(text_in(event.get("error")), wait_ms=event.get("retryInMs"))
+        return None
 
     def missing(self) -> list[str]:
         if not self._hooks_seen:
@@ -128,3 +150,6 @@ def _line(line: Mapping[str, Any]) -> list[Fact]:
 def _count(usage: Mapping[str, Any], key: str) -> int:
     value = usage.get(key)
     return value if isinstance(value, int) else 0
+
+
+CHANNEL = ClaudeChannel

@@ -24,6 +24,7 @@ class GeminiChannel(Channel):
     several agents in one directory write their chats side by side."""
 
     name = "gemini"
+    tells = tells_all = True
 
     def __init__(self, surroundings: Surroundings) -> None:
         super().__init__(surroundings)
@@ -160,3 +161,6 @@ def _content(value: object) -> str:
 
 def _is_text(part: Mapping[str, Any]) -> bool:
     return isinstance(part.get("text"), str) and not part.get("thought")
+
+
+CHANNEL = GeminiChannel

@@ -1,0 +1,30 @@
+"""Claude Code on the screen. Its errors have the same mark as its replies: only its hook can tell."""
+
+from synapse.agents.look import ErrorLine, Look, Marks
+
+_ERROR = (
+    r"(?:API Error|Prompt is too long|Invalid API key|Please run /login|Not logged in|Claude usage limit"
+    r"|You've (?:hit|reached)|Credit balance|Context limit|Request timed out|OAuth token|Unable to connect)\b"
+)
+
+LOOK = Look(
+    pointer="❯",
+    line_marks="●✻✢✳✶✽❯",
+    dialog_ends=("Syntax theme: ",),  # at the first start
+    fields=("Paste code here if prompted >",),  # the login
+    errors=(ErrorLine(rf"●\s({_ERROR}.*)"), ErrorLine(r"(?i)[✻✢✳✶✽·*]\s(API error · Retrying.*)")),
+    errors_below_echo=(ErrorLine(rf"\s+⎿\s+({_ERROR}.*)"),),
+    errors_at_start=(ErrorLine(r" ?(Unable to connect to Anthropic services)"),),
+    after_error=(r"✻\s\w+ for ",),
+    stopped=(r"\s+⎿\s+Interrupted\b",),
+    reply=Marks(
+        echo="❯",
+        answer="●⏺",
+        elbow="⎿",
+        status=(r"[✢✳✶✻✽∴] .*(?:…| for <?\d)|[·*] \S+… \(",),
+        notice=(r"⎿ ",),
+        tool=(r"[A-Z][\w .:-]*\w\(|.*\(MCP\)\(",),
+        outcome=(r" {1,3}⎿ ",),
+        lone_tool=(r".*\(ctrl\+o to expand\)$",),
+    ),
+)

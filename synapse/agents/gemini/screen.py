@@ -1,0 +1,9 @@
+"""Gemini CLI on the screen. Its errors have a mark of their own."""
+
+from synapse.agents.look import ErrorLine, Look, Marks
+
+LOOK = Look(
+    line_marks="●✦✕",
+    errors=(ErrorLine(r"✕\s(.+)", own=True),),
+    reply=Marks(answer="✦✕", numbering="✦"),
+)

@@ -1,0 +1,94 @@
+"""How a CLI looks on the screen: plain data for `watch/`.
+
+Patterns are regular expressions that are matched at the left edge of a row, unless something else is said.
+A group of characters is one string. Two looks are put together field by field (`merged`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, fields
+from typing import TypeVar
+
+
+@dataclass(frozen=True, slots=True)
+class Composer:
+    """Where a message is typed: `first` is how its first row begins, `above` and `below` the rows around it.
+
+    Without those its further rows are indented. A placeholder is a row that is there only while it is empty.
+    """
+
+    first: str
+    above: str = ""
+    below: str = ""  # empty: as above
+    placeholder: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class MenuStyle:
+    """How a CLI marks the option that Enter takes, and shows what it asks about."""
+
+    mark: str  # one or more characters, each of which is a mark
+    subject: str = ""  # searched in the dialog: its first group with text is the command or file
+    letters: bool = False  # "(y)" after an option is its key; elsewhere that may be the name of a folder
+    question_first: bool = False  # the dialog begins with its question
+    needs_hints: bool = False  # the mark is common in text: without key hints below it proves nothing
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorLine:
+    """An error on the screen: its first group is the message. `own`: a reply cannot look like it."""
+
+    pattern: str
+    own: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Marks:
+    """What stands around a reply: characters, and from `placeholder` on patterns."""
+
+    echo: str = ""  # before the echoed prompt, and in the composer
+    answer: str = ""  # before a block of the reply
+    numbering: str = ""  # those answer marks under which the lines of code are numbered
+    elbow: str = ""  # before what came of a tool call, however far below its head it is
+    placeholder: tuple[str, ...] = ()  # searched: what a long paste is shown as
+    footer: tuple[str, ...] = ()  # searched: under a composer with no rules around it
+    status: tuple[str, ...] = ()  # rows that count or move; indented ones are chrome only after the reply
+    empty: tuple[str, ...] = ()  # a composer with no rules around it, while it is empty: from `composers`
+    edges: tuple[str, ...] = ()  # the rows above and below a composer: from `composers`
+    notice: tuple[str, ...] = ()  # the program's own words
+    tool: tuple[str, ...] = ()  # the head of a tool call with its outcome below it
+    outcome: tuple[str, ...] = ()
+    lone_tool: tuple[str, ...] = ()  # the head of a tool call with nothing below it
+    boxed_tool: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    composers: tuple[Composer, ...] = ()  # a profile says these two (`composer`, `menus`)
+    menus: tuple[MenuStyle, ...] = ()
+    pointer: str = ""  # before a prompt that was sent, and before the chosen row of a list without numbers
+    line_marks: str = ""  # before a line of the conversation: what is above is not of the dialog
+    questions: tuple[str, ...] = ()  # known to be the question, whatever else has a question mark
+    dialog_ends: tuple[str, ...] = ()  # last lines of a dialog that are not made of key hints
+    fields: tuple[str, ...] = ()  # fields to type into that no hint announces
+    errors: tuple[ErrorLine, ...] = ()  # the last thing above the composer
+    errors_below_echo: tuple[ErrorLine, ...] = ()  # directly under the message that failed
+    errors_at_start: tuple[ErrorLine, ...] = ()  # with no composer there
+    after_error: tuple[str, ...] = ()  # rows between an error and the composer
+    stopped: tuple[str, ...] = ()  # how a turn ends that a human has stopped
+    after_stop: tuple[str, ...] = ()  # rows between that and the composer
+    reply: Marks = Marks()
+
+
+Rules = TypeVar("Rules", Look, Marks)
+
+
+def merged(rules: Iterable[Rules]) -> Rules:
+    first, *others = rules
+    values = {field.name: getattr(first, field.name) for field in fields(first)}
+    for other in others:
+        for name, value in values.items():
+            more = getattr(other, name)
+            values[name] = merged((value, more)) if isinstance(value, Marks) else value + more
+    return type(first)(**values)

@@ -1,0 +1,69 @@
+"""How the CLI of a profile looks on the screen: its YAML, its `screen.py`, and what all have in common.
+
+A program of which nothing is known is read by the rules of all CLIs that come with Synapse: most programs of
+this kind look like one of them.
+"""
+
+import logging
+from dataclasses import replace
+from functools import cache
+
+from synapse.agents import folders
+from synapse.agents.generic.screen import LOOK as GENERIC
+from synapse.agents.look import Composer, Look, MenuStyle, merged
+from synapse.profiles.loader import Profile, built_in_profile
+
+logger = logging.getLogger(__name__)
+
+
+def look_of(profile: Profile) -> Look:
+    """The profiles of the known CLIs are read only where this one says nothing of its composer or menus."""
+    try:
+        own = _screen(profile.channel)
+    except Exception:  # somebody else's package: the rules of the known CLIs do in its place
+        logger.exception("how %s looks on the screen cannot be loaded", profile.channel)
+        own = None
+    look = merged((GENERIC, *_built_in().values())) if own is None else merged((GENERIC, own))
+    composers = look.composers if profile.composer is None else _composers(profile)
+    if profile.composer is None and not composers:
+        composers = known().composers
+    menus = look.menus if profile.menus is None else (*_menus(profile), *GENERIC.menus)
+    if profile.menus is None and menus == GENERIC.menus:
+        menus = known().menus
+    return _with(look, composers, menus)
+
+
+@cache
+def known() -> Look:
+    """The rules of all CLIs that come with Synapse."""
+    profiles = [built_in_profile(name) for name in _built_in()]
+    composers = [composer for profile in profiles for composer in _composers(profile)]
+    composers.sort(key=lambda composer: (not composer.above, not composer.placeholder))  # the surest first
+    menus = [menu for profile in profiles for menu in _menus(profile)]
+    return _with(merged((GENERIC, *_built_in().values())), tuple(composers), (*menus, *GENERIC.menus))
+
+
+def _built_in() -> dict[str, Look]:
+    looks = {name: _screen(name) for name in folders.built_in()}
+    return {name: look for name, look in looks.items() if look is not None}
+
+
+def _screen(channel: str) -> Look | None:
+    module = folders.load(channel, "screen")
+    look: Look | None = None if module is None else module.LOOK
+    return look
+
+
+def _composers(profile: Profile) -> tuple[Composer, ...]:
+    return tuple(Composer(**said) for said in profile.composer or ())
+
+
+def _menus(profile: Profile) -> tuple[MenuStyle, ...]:
+    return tuple(MenuStyle(**said) for said in profile.menus or ())
+
+
+def _with(look: Look, composers: tuple[Composer, ...], menus: tuple[MenuStyle, ...]) -> Look:
+    empty = tuple(composer.first for composer in composers if composer.placeholder)
+    edges = {edge: None for composer in composers for edge in (composer.above, composer.below) if edge}
+    reply = replace(look.reply, empty=empty, edges=tuple(edges))
+    return replace(look, composers=composers, menus=menus, reply=reply)

@@ -1,0 +1,53 @@
+"""When things last happened, and what it is time for. Every time span of the observer is here, in seconds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+SETTLE = 0.15  # without output before the screen is read
+LOOK_AT_LEAST = 0.5  # between two looks while output never pauses
+POLL_OUTPUT = 0.1  # between two looks at the transcript while there is output
+POLL_ENTERED = 0.25  # the same after Enter, until a turn has begun: the screen may be silent by then
+POLL_AT_LEAST = 1.0  # the same during a turn
+ENTERED = 3.0  # after Enter, for which a turn may have begun that nobody has told of yet
+ECHO = 0.5  # after a key in which output is its echo
+STOPPED_SETTLE = 0.3  # that an interrupted turn waits for the screen to show what was said
+STOPPED_AT_MOST = 1.0  # the same while output never pauses
+TURN_SETTLE = 0.15  # of READY before a turn that nobody has ended is over: its transcript lags
+TURN_SETTLE_UNSEEN = 1.0  # the same for one that was never seen to be busy: it may not have begun
+TURN_SETTLE_UNFINISHED = 2.0  # the same for one whose channel expects more: the human has refused a tool
+SOONEST = 0.01  # until the next check
+
+LONG_AGO = -1e9
+
+
+@dataclass
+class Moments:
+    output: float = LONG_AGO
+    look: float = LONG_AGO
+    poll: float = LONG_AGO
+    key: float = LONG_AGO
+    submit: float = LONG_AGO
+    ready: float = LONG_AGO  # when the status last became READY
+    unseen: bool = False  # output that has not been looked at
+    news: bool = False  # the same, of output that is no echo
+    entered: bool = False  # Enter was pressed, and nothing has come of it yet
+
+    def quiet(self, now: float) -> float:
+        return now - self.output
+
+    def is_time_to_look(self, now: float) -> bool:
+        return self.unseen and (self.quiet(now) >= SETTLE or now - self.look >= LOOK_AT_LEAST)
+
+    def next_look(self, now: float) -> float:
+        return max(min(self.output + SETTLE, self.look + LOOK_AT_LEAST) - now, SOONEST)
+
+    def is_time_to_poll(self, now: float, busy: bool, entered: bool) -> bool:
+        """`entered`: a turn may have begun. A transcript lags behind the screen."""
+        output = self.output >= self.poll
+        every = POLL_OUTPUT if output else POLL_ENTERED if entered else POLL_AT_LEAST
+        return (busy or output or entered) and now - self.poll >= every
+
+    def is_echo(self, now: float) -> bool:
+        """Whether output just now is what a human types at an agent that is idle."""
+        return not self.entered and now - self.key < ECHO

@@ -1,0 +1,52 @@
+"""What the screen of one CLI shows now: a question, an error, a turn that was stopped, a reply."""
+
+from __future__ import annotations
+
+from synapse.agents.base import Channel
+from synapse.profiles.loader import Profile
+from synapse.terminal.screen import Screen
+from synapse.watch.errors import DetectedError, ErrorDetector
+from synapse.watch.looks import look_of
+from synapse.watch.questions import InputPrompt, InputRequiredDetector
+from synapse.watch.screen_reply import extract_reply
+
+
+class ScreenReader:
+    def __init__(self, profile: Profile, screen: Screen, channel: Channel) -> None:
+        look = look_of(profile)
+        detection = profile.input_detection
+        patterns = [(p.pattern, p.type, list(p.options) or None) for p in detection.additional_patterns]
+        self._screen = screen
+        self._marks = look.reply
+        self._response_end = profile.response_end
+        self._questions = InputRequiredDetector(patterns, detection.enabled, look)
+        self._start_line = 0  # at or before the echo of the last prompt
+        self.errors = ErrorDetector(look, channel.read_error)
+
+    def question(self) -> InputPrompt | None:
+        return self._questions.detect_screen(self._lines(), self._screen.cursor, self._screen.cursor_visible)
+
+    def error(self) -> DetectedError | None:
+        found = self.errors.detect_screen(self._lines(), self._screen.cursor, self._screen.cursor_visible)
+        return self.errors.get_primary_error(found)
+
+    def was_stopped(self, prompt: str | None) -> bool:
+        cursor, visible = self._screen.cursor, self._screen.cursor_visible
+        return self.errors.detect_interrupt(self._lines(), cursor, visible, prompt)
+
+    def reply(self, prompt: str | None) -> str:
+        lines = self._screen.contents().split("\n")
+        width = self._screen.size[0]
+        reply = extract_reply(lines, prompt, self._start_line, self._marks, width)
+        return reply.replace(self._response_end, "").rstrip() if self._response_end else reply
+
+    def first_line(self) -> int:
+        """The number of the line at the top of the screen, counted from the start of the scrollback."""
+        return max(self._screen.contents().count("\n") + 1 - len(self._lines()), 0)
+
+    def turn_begins(self, line: int | None = None) -> None:
+        """The reply to what is submitted now stands below this line, or else on this screen."""
+        self._start_line = self.first_line() if line is None else line
+
+    def _lines(self) -> list[str]:
+        return self._screen.text().split("\n")

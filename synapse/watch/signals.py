@@ -1,0 +1,57 @@
+"""What the profile says about titles, OSC sequences and the screen: which state each of them means."""
+
+from __future__ import annotations
+
+import re
+
+from synapse.agents.base import OSC, TITLE
+from synapse.profiles.loader import Profile, Signal
+from synapse.registry import PROCESSING
+from synapse.terminal.screen import Screen
+from synapse.watch.status import StatusModel
+
+Rules = list[tuple[Signal, re.Pattern[str]]]
+
+
+class SignalReader:
+    """Tells the model of a title or a sequence once, when it changes. `titles` off: of the screen alone."""
+
+    def __init__(self, profile: Profile, titles: bool) -> None:
+        self._title_rules = _compiled(profile.signals.title if titles else ())
+        self._osc_rules = _compiled(profile.signals.osc if titles else ())
+        self._screen_rules = _compiled(profile.signals.screen)
+        self._title = ""
+        self._osc_seen: dict[int, str] = {}
+
+    @property
+    def tells_states(self) -> bool:
+        """Whether this CLI shows its state in a title or a sequence."""
+        return bool(self._title_rules or self._osc_rules)
+
+    def read(self, screen: Screen, model: StatusModel, now: float) -> None:
+        if screen.title != self._title:
+            self._title = screen.title
+            self._read_title(model, now)
+        for rule, regex in self._osc_rules:
+            payload = screen.osc(rule.number)
+            if payload != self._osc_seen.get(rule.number) and regex.search(payload):
+                self._osc_seen[rule.number] = payload
+                model.observe(OSC, rule.means, now, f"OSC {rule.number} {payload[:60]}")
+
+    def _read_title(self, model: StatusModel, now: float) -> None:
+        for rule, regex in self._title_rules:
+            if regex.search(self._title):
+                model.observe(TITLE, rule.means, now, f"title {self._title.strip()[:40]!r}")
+                return
+        model.forget(TITLE)  # it has gone back to a title that tells nothing
+
+    def means(self, text: str) -> tuple[str, ...]:
+        """What the first mark on the screen means; nothing where there is none."""
+        return next((rule.means for rule, regex in self._screen_rules if regex.search(text)), ())
+
+    def shows_work(self, text: str) -> bool:
+        return any(PROCESSING in rule.means and regex.search(text) for rule, regex in self._screen_rules)
+
+
+def _compiled(signals: tuple[Signal, ...]) -> Rules:
+    return [(signal, re.compile(signal.pattern)) for signal in signals]
