@@ -236,7 +236,7 @@ class TaskEngine:
 
     def first(self) -> Task | None:
         """The task that is next."""
-        return min(self._waiting, key=lambda task: (-task.priority, task.arrival), default=None)
+        return next(iter(self.waiting), None)
 
     def start(self, task: Task) -> Json:
         """The agent is given this task now: its next message."""

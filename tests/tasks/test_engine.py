@@ -161,7 +161,7 @@ def test_halves_of_characters_are_put_together(tmp_path: Path) -> None:
     engine.asks(task, {"type": "text", "prompt": "\udc00?"})
     engine.finish(task, "x\udc00", "exact", [derived_artifact({"type": "text", "parts": []}, 1)])
     json.dumps(engine.store.get(task.id).to_dict(), ensure_ascii=False).encode()
-    assert engine.store.trouble == ""
+    assert engine.store._db.trouble == ""
 
 
 def test_the_same_request_is_the_same_task(tmp_path: Path) -> None:
