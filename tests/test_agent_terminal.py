@@ -1,4 +1,4 @@
-"""TerminalController: the relay's frames in, what the rest of the host sees, and frames back."""
+"""An agent's terminal in its host: the relay's frames in, what the rest of the host sees, frames back."""
 
 from __future__ import annotations
 
