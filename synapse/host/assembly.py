@@ -7,12 +7,12 @@ import logging
 import os
 import sqlite3
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from synapse.agents.base import Surroundings
 from synapse.agents.channels import open_channel
 from synapse.controller import TerminalController
 from synapse.delivery.courier import Delivery
-from synapse.host.agent import Agent
 from synapse.host.features import Features, default_features
 from synapse.host.hello import Hello
 from synapse.host.status import StatusWatch
@@ -27,6 +27,24 @@ from synapse.tasks.loop_guard import LoopGuard
 from synapse.tasks.store import TaskStore
 
 logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Agent:
+    """One agent as its host has it. No part is missing, and none is replaced."""
+
+    hello: Hello
+    umask: int  # the user's own
+    about: About
+    registry: AgentRegistry
+    controller: TerminalController
+    status: StatusWatch
+    engine: TaskEngine
+    delivery: Delivery
+    inbox: Inbox
+    display: Display
+    outbound: Outbound
+    features: Features
 
 
 def assemble(hello: Hello, send: Callable[[bytes], None], umask: int) -> Agent:

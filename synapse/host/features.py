@@ -23,7 +23,7 @@ from synapse.tasks.task import Task
 from synapse.watch.turns import Turn
 
 if TYPE_CHECKING:
-    from synapse.host.agent import Agent
+    from synapse.host.assembly import Agent
 
 logger = logging.getLogger(__name__)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 
-from synapse.host.agent import Agent
+from synapse.host.assembly import Agent
 from synapse.relay import wire
 from synapse.relay.console import restore_terminal
 from synapse.tasks.task import GONE

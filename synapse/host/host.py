@@ -12,8 +12,7 @@ from typing import Any
 from synapse.agent_context import SYSTEM, build_instructions
 from synapse.base import paths
 from synapse.host.aftermath import clean_up
-from synapse.host.agent import Agent
-from synapse.host.assembly import assemble
+from synapse.host.assembly import Agent, assemble
 from synapse.host.features import late_features
 from synapse.host.frames import RelayFrames
 from synapse.host.hello import Hello

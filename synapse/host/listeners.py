@@ -9,9 +9,9 @@ from collections.abc import Callable, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from synapse.agents.events import EventReceiver
+from synapse.agents.events import EventListener
 from synapse.base.loading import load
-from synapse.host.agent import Agent
+from synapse.host.assembly import Agent
 
 if TYPE_CHECKING:
     from synapse.server.app import HttpServer
@@ -50,10 +50,15 @@ def default_listeners(
 ) -> list[Listener]:
     """`failed` is called if an HTTP listener cannot be opened: the agent cannot do without."""
     servers = HttpServers(agent, sockets)
+
+    def on_event(event: Mapping[str, Any]) -> None:
+        agent.controller.event(event)
+        agent.status.soon()
+
     listeners: list[Listener] = [
         HttpListener(sockets.tcp, lambda: servers.public, failed),
         HttpListener(sockets.control, lambda: servers.private, failed),
-        EventListener(agent, sockets.events),
+        EventListener(sockets.events, on_event),  # the agent's own hooks report there
     ]
     hello = agent.hello
     if hello.settings.grpc_port and hello.token is not None:
@@ -85,19 +90,15 @@ class HttpListener:
         self._listener = listener
         self._server = server
         self._failed = failed
-        self._opening: set[asyncio.Task[HttpServer]] = set()
+        self._opening: asyncio.Task[HttpServer] | None = None  # while it is open
 
     async def open(self) -> None:
-        opening = asyncio.create_task(self._open())
-        self._opening.add(opening)
-        opening.add_done_callback(self._opened)
+        self._opening = asyncio.create_task(self._open())
+        self._opening.add_done_callback(self._opened)
 
     async def close(self) -> None:
-        for opening in self._opening:
-            if opening.done():
-                await opening.result().close()
-            else:
-                opening.cancel()
+        if self._opening is not None and not self._opening.cancel():
+            await self._opening.result().close()
 
     async def _open(self) -> HttpServer:
         await _connection(self._listener)
@@ -156,26 +157,6 @@ class HttpServers:
         hello = self._agent.hello
         origin = Origin(hello.agent_id, hello.name, in_turn=False)
         return ExternalClient(AsyncA2AClient(origin, allow_private=hello.settings.push.allow_private))
-
-
-class EventListener:
-    """The socket on which the agent's own hooks report."""
-
-    def __init__(self, agent: Agent, listener: socket.socket) -> None:
-        self._agent = agent
-        self._receiver = EventReceiver(listener, self._take)
-        self._servers: list[asyncio.Server] = []
-
-    async def open(self) -> None:
-        self._servers.append(await self._receiver.serve())
-
-    async def close(self) -> None:
-        for server in self._servers:
-            server.close()
-
-    def _take(self, event: Mapping[str, Any]) -> None:
-        self._agent.controller.event(event)
-        self._agent.status.soon()
 
 
 def _grpc(agent: Agent, sockets: Sockets, port: int, token: str) -> Listener:
