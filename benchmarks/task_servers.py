@@ -26,7 +26,7 @@ from starlette.routing import BaseRoute, Route
 
 from benchmarks.table import SDK, SDK_SQLITE, SYNAPSE
 from synapse.server.about import About
-from synapse.server.app import Door
+from synapse.server.app import HttpServer
 from synapse.server.standard.card import agent_card
 from synapse.server.standard.routes import standard_routes
 from synapse.tasks.engine import Limits, TaskEngine
@@ -126,7 +126,8 @@ async def serve(kind: str, listener: socket.socket, folder: str) -> None:
         routes = _synapse(folder, go)
     else:
         routes = _sdk({SDK: lambda _: InMemoryTaskStore(), SDK_SQLITE: _database}[kind], folder, go)
-    await Door(Starlette(routes=[Route("/go", tell, methods=["POST"]), *routes]), listener).open()
+    await HttpServer(Starlette(routes=[Route("/go", tell, methods=["POST"]), *routes]), listener).open()
+    await asyncio.Event().wait()
 
 
 if __name__ == "__main__":

@@ -39,7 +39,6 @@ class TerminalController:
         self.exit_status: int | None = None
         self._send = send
         self._clock = clock
-        self.stir: Callable[[], None] = lambda: None  # the host's: look at the status soon
         self.keys = 0  # how often a human has typed, as far as is known here
         self.written = 0  # bytes that the agent has written, as far as is known here
         self.draft = False  # a human has typed something that is not submitted

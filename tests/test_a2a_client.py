@@ -22,7 +22,7 @@ from synapse.base import processes
 from synapse.errors import Refused, TargetError
 from synapse.peers import local as local_agents
 from synapse.registry import AgentRegistry, Entry
-from synapse.server.app import Door
+from synapse.server.app import HttpServer
 from tests.support.dialect_server import Server
 from tests.support.home import Home, wait
 
@@ -39,16 +39,14 @@ async def agent(tmp_path: Path, name: str = "codex") -> AsyncIterator[tuple[Serv
     listener.listen()
     registry = AgentRegistry(tmp_path / "registry")
     entry = registry.register("b" * 64, "codex", 8199, name=name, socket=path)
-    door = Door(server.app, listener)
-    serve = asyncio.ensure_future(door.open())
-    await door.is_open(serve)
+    http = HttpServer(server.app, listener)
+    await http.open()
     try:
         async with asyncio.timeout(30):
             yield server, entry, registry
     finally:
         registry.unregister("b" * 64)
-        door.close()
-        await serve
+        await http.close()
         await server.courier.close()
         server.engine.store.close()
 

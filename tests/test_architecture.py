@@ -44,8 +44,8 @@ ALLOWED: dict[str, set[str]] = {
     "peers": {"base", "errors", "registry"},
     "a2a_client": {"errors", "peers", "registry", "tasks"},
     "messages": {
-        "a2a_client", "base", "config", "controller", "errors", "keys", "launch", "peers", "registry",
-        "relay", "tasks", "terminal",
+        "a2a_client", "base", "config", "controller", "errors", "event_emitter", "launch", "peers",
+        "registry", "relay", "tasks", "terminal",
     },
     "server": {
         "a2a_client", "base", "controller", "errors", "event_emitter", "keys", "peers", "registry", "tasks",
@@ -53,8 +53,8 @@ ALLOWED: dict[str, set[str]] = {
     },
     "a2a_compat": {"server"},
     "host": {
-        "a2a_client", "agent_context", "agents", "base", "config", "controller", "delivery", "launch",
-        "messages", "profiles", "registry", "relay", "server", "tasks", "terminal",
+        "a2a_client", "agent_context", "agents", "base", "config", "controller", "delivery", "event_emitter",
+        "launch", "messages", "profiles", "registry", "relay", "server", "tasks", "terminal", "watch",
     },
     # commands
     "testing": {"relay", "terminal"},

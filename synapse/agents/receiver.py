@@ -18,15 +18,22 @@ EVENT_LIMIT = 64 * 1024 * 1024
 PATIENCE = 5.0
 
 
-class EventReceiver:
-    """Takes events in the order in which their connections came."""
+class EventListener:
+    """A host's listener for events: it takes them in the order in which their connections came."""
 
     def __init__(self, listener: socket.socket, take: Callable[[Mapping[str, Any]], None]) -> None:
         self._listener = listener
         self._take = take
+        self._server: asyncio.Server | None = None  # while it is open
 
-    async def serve(self) -> asyncio.Server:
-        return await asyncio.start_unix_server(self._on_connection, sock=self._listener, limit=EVENT_LIMIT)
+    async def open(self) -> None:
+        self._server = await asyncio.start_unix_server(
+            self._on_connection, sock=self._listener, limit=EVENT_LIMIT
+        )
+
+    async def close(self) -> None:
+        if self._server is not None:
+            self._server.close()
 
     async def _on_connection(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:

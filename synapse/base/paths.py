@@ -102,7 +102,7 @@ def check_private(path: str) -> None:
 
 
 def control_socket(agent_id: str) -> str:
-    """The host's private door: HTTP for our own commands."""
+    """The host's private socket: HTTP for our own commands."""
     return os.path.join(runtime_dir(), agent_id[:16] + ".http")
 
 
@@ -112,7 +112,7 @@ def events_socket(agent_id: str) -> str:
 
 
 def attach_socket(agent_id: str) -> str:
-    """The relay's own door: terminals that attach."""
+    """The relay's own socket: terminals that attach."""
     return os.path.join(runtime_dir(), agent_id[:16] + ".tty")
 
 

@@ -17,6 +17,7 @@ from collections.abc import Callable
 
 from synapse.controller import TerminalController
 from synapse.delivery import composer
+from synapse.delivery.carry import PROGRESS_INTERVAL, Carry, mark_of
 from synapse.delivery.draft_stash import PATIENCE, DraftStash
 from synapse.delivery.questions import Questions
 from synapse.delivery.typist import Typist
@@ -31,26 +32,31 @@ from synapse.watch.turns import SCREEN, Turn
 
 logger = logging.getLogger(__name__)
 
-QUIET = 1.0  # seconds since a human's last key
+KEY_PAUSE = 1.0  # seconds since a human's last key
 STARTING = 15.0  # seconds in which a CLI switches its terminal modes on
 CONFIRM = 2.0  # seconds in which a turn must begin before Enter is pressed again
 CONFIRM_BUSY = 20.0  # the same, when the agent is at work but does not say on what
 ENTERS = 4
 OPEN_AGAIN = 1.0  # seconds until a disk that did not tell is asked again
-COALESCE = 0.1  # seconds between two pieces of a reply under way
-LOOK_EVERY = 0.5  # the same where it is read off the screen
+FAULT_PAUSE = 1.0  # seconds after a fault of ours: one that stays must not take all of the host's time
+INTERNAL = {"code": "INTERNAL", "message": "Synapse failed while it delivered the task: see its log"}
 
 
 class Delivery:
-    """The courier of one agent. `typed` names the injections that a host before this one had carried out."""
+    """The courier of one agent, and a host feature: status and turns wake it up.
+
+    `injected` names the injections that a host before this one had carried out. `look_soon` has the status
+    looked at soon."""
 
     def __init__(
         self,
         controller: TerminalController,
         engine: TaskEngine,
         folder: str,
-        typed: frozenset[str] = frozenset(),
+        *,
+        injected: frozenset[str] = frozenset(),
         is_agent: Callable[[Json], bool] = lambda _: True,
+        look_soon: Callable[[], None] = lambda: None,
         clock: Callable[[], float] = time.monotonic,
         run: str = "",
         draft_patience: float = PATIENCE,
@@ -59,35 +65,41 @@ class Delivery:
         self._engine = engine
         self._store = engine.store
         self._folder = folder
-        self._typed = typed
+        self._injected = injected
+        self._look_soon = look_soon
         self._clock = clock
         self._began = clock()
         self._news = asyncio.Event()
-        self._mark = ""  # of the task under way
-        self._turn: Turn | None = None  # the turn that began with it
-        self._length = 0  # of what was typed
-        self._sent = ""  # of its reply
-        self._sent_at = 0.0
-        self._interrupted = ""  # why its turn was
+        self._carry: Carry | None = None  # the last task that was given to the agent
         self._begun: list[Task] = []  # by a host before this one
         self._typist = Typist(controller, self._pause, clock)
         path = os.path.join(folder, "draft.json")
         self._stash = DraftStash(controller, self._typist, path, run, draft_patience, clock)
         self._questions = Questions(controller, engine, self._typist, is_agent, clock)
         engine.courier = self
-        controller.add_status_callback(lambda _: self.wake())
         controller.on_change(self.wake)
-        controller.observer.turns.on_turn(self._on_begun, self._on_ended)
+        controller.observer.turns.on_turn(self._turn_began, lambda _: None)
         controller.observer.turns.on_said(lambda _: self.wake())
 
     def wake(self) -> None:
         self._news.set()
 
+    def status_changed(self, _: str) -> None:
+        self.wake()
+
+    def turn_ended(self, _: Turn) -> None:
+        self.wake()
+
     async def run(self) -> None:
-        """For as long as the agent lives."""
+        """For as long as the agent lives. A fault in one task does not end the others."""
         while True:
-            task = await self._next_task()
-            await self._carry(task)
+            try:
+                await self._deliver(await self._next_task())
+            except Exception:
+                logger.exception("a delivery failed")
+                if self._engine.running is not None:
+                    self._engine.fail(self._engine.running, INTERNAL)
+                await asyncio.sleep(FAULT_PAUSE)
 
     # --- the gate -----------------------------------------------------------------------------------------
 
@@ -108,7 +120,8 @@ class Delivery:
             if not why:
                 return task
             if task.priority == URGENT and self._controller.status != READY:
-                await self._typist.interrupt(functools.partial(self._is_not_first, task), self._length)
+                length = self._carry.length if self._carry is not None else 0
+                await self._typist.interrupt(functools.partial(self._is_not_first, task), length)
                 continue
             self._store.set_note(task, why)
             await self._pause(pause)
@@ -129,11 +142,11 @@ class Delivery:
         if controller.draft:
             return self._stash.in_the_way()
         quiet = self._clock() - controller.last_key
-        return ("a human is typing", QUIET - quiet) if quiet < QUIET else ("", None)
+        return ("a human is typing", KEY_PAUSE - quiet) if quiet < KEY_PAUSE else ("", None)
 
     # --- one task -----------------------------------------------------------------------------------------
 
-    async def _carry(self, task: Task) -> None:
+    async def _deliver(self, task: Task) -> None:
         message = self._engine.start(task)
         try:
             text = self._text(task, message)
@@ -145,8 +158,8 @@ class Delivery:
         controller = self._controller
         first_line = controller.observer.first_line()
         name = f"{task.id}/{len(task.receipts)}"
-        self._begin(text)
-        self._store.add_receipt(task, "typing", injection=name, bytes=len(text.encode()), mark=self._mark)
+        carry = self._carry = Carry(task, mark_of(text), len(text))
+        self._store.add_receipt(task, "typing", injection=name, bytes=len(text.encode()), mark=carry.mark)
         steps = composer.typing(controller.profile, text, controller.takes_pastes)
         drafted = controller.draft
         if drafted:
@@ -166,8 +179,8 @@ class Delivery:
             controller.set_draft(True, "")
         self._store.add_receipt(task, "submitted", **({"draft": "set aside"} if drafted else {}))
         self._submitted(text, first_line)
-        if await self._confirm(task, text, first_line):
-            await self._follow(task)
+        if await self._confirm(carry, text, first_line):
+            await self._follow(carry)
         elif not task.ended:
             await self._typist.inject(f"{name}/clear", [(0.0, clear_bytes(controller.profile, len(text)))])
             self._engine.fail(task, _error("NOT_TAKEN", "the agent did not take the message"))
@@ -190,18 +203,20 @@ class Delivery:
             f"{mark} The message is in the file {path} ({len(body.encode())} bytes): read it and act on it."
         )
 
-    async def _confirm(self, task: Task, text: str, first_line: int) -> bool:
+    async def _confirm(self, carry: Carry, text: str, first_line: int) -> bool:
         """Until the turn has begun with this message. An Enter that was swallowed is pressed again."""
+        task, profile = carry.task, self._controller.profile
+        screen_only = profile.channel in ("none", "events")
         pressed, since = 0, self._clock()
-        while not self._taken():
+        while not carry.is_taken(screen_only):
             if not self._controller.running or task.cancel_wanted:
                 break
             status, waited = self._controller.status, self._clock() - since
             if status == READY and waited >= CONFIRM:
                 if pressed == ENTERS:
                     return False
-                pressed, since, self._turn = pressed + 1, self._clock(), None
-                enter = [(0.0, self._controller.profile.submit_sequence.encode())]
+                pressed, since, carry.turn = pressed + 1, self._clock(), None
+                enter = [(0.0, profile.submit_sequence.encode())]
                 outcome = await self._typist.inject(f"{task.id}/{len(task.receipts)}/enter", enter)
                 self._store.add_receipt(task, "enter again", outcome=outcome)
                 if outcome == DONE:
@@ -210,63 +225,54 @@ class Delivery:
                 self._adopt(text)
                 break
             await self._pause(0.25)
-        evidence = (
-            "the agent said so" if self._turn is not None and self._turn.accepted else "the agent is busy"
-        )
+        told = carry.turn is not None and carry.turn.accepted
+        evidence = "the agent said so" if told else "the agent is busy"
         self._store.add_receipt(task, "confirmed", evidence=evidence)
         self._engine.given(task)
         return True
 
-    def _taken(self) -> bool:
-        turn = self._turn
-        if turn is None or turn.accepted or turn.busy:
-            return turn is not None
-        # Too fast to be seen at work: only for those whose screen is all there is.
-        return self._controller.profile.channel in ("none", "events") and bool(turn.ended_at and turn.reply)
-
-    async def _follow(self, task: Task) -> None:
+    async def _follow(self, carry: Carry) -> None:
         """The turn, to its end."""
+        task = carry.task
         while not task.ended:
-            turn = self._turn
+            turn = carry.turn
             if turn is not None and turn.ended_at is not None:
-                self._conclude(task, turn)
+                self._conclude(carry, turn)
                 return
             if turn is None and self._controller.status == READY:
-                self._adopt(self._mark)  # ends as it settles
-            if why := self._unwanted(task):
-                self._interrupted = why
-                await self._typist.interrupt(lambda: task.ended or self._over(), self._length)
-                if not self._over() and not self._unwanted(task):
+                self._adopt(carry.mark)  # ends as it settles
+            if why := self._unwanted(carry):
+                carry.interrupted = why
+                await self._typist.interrupt(lambda: task.ended or carry.over, carry.length)
+                if not carry.over and not self._unwanted(carry):
                     continue
             self._questions.tell(task)
-            self._tell_progress(task)
+            self._tell_progress(carry)
             busy = self._controller.status == PROCESSING
             await self._stash.give_back(busy and self._controller.takes_pastes)
-            await self._pause(self._next_look())
+            await self._pause(carry.next_look(self._clock()))
 
-    def _over(self) -> bool:
-        return self._turn is None or self._turn.ended_at is not None
-
-    def _unwanted(self, task: Task) -> str:
-        if self._turn is not None and self._controller.observer.turns.current is not self._turn:
+    def _unwanted(self, carry: Carry) -> str:
+        if carry.turn is not None and self._controller.observer.turns.current is not carry.turn:
             return ""  # never the turn of somebody else
-        if task.cancel_wanted:
+        if carry.task.cancel_wanted:
             return "canceled"
         urgent = self._engine.first()
-        if urgent is not None and urgent.priority == URGENT > task.priority:
+        if urgent is not None and urgent.priority == URGENT > carry.task.priority:
             return "interrupted by a message of priority 5"
         return ""
 
-    def _conclude(self, task: Task, turn: Turn) -> None:
+    def _conclude(self, carry: Carry, turn: Turn) -> None:
+        task = carry.task
         tools, usage = [tool["name"] for tool in turn.tools.values()], turn.to_dict()["usage"]
         task.metadata["turn"] = {"source": turn.source, "tools": tools, "usage": usage}
-        unseen = self._interrupted and turn.source == SCREEN  # a screen does not tell what ended a turn
+        unseen = carry.interrupted and turn.source == SCREEN  # a screen does not tell what ended a turn
         if turn.outcome == "failed":
             self._engine.fail(task, self._explained(turn))
         elif turn.outcome == "interrupted" or unseen:
             if turn.reply:
                 self._engine.progress(task, turn.reply, append=False)
-            self._engine.canceled(task, self._interrupted or "interrupted at the agent's terminal")
+            self._engine.canceled(task, carry.interrupted or "interrupted at the agent's terminal")
         else:
             pieces = [piece.to_a2a_artifact() for piece in OutputParser().parse(turn.reply)]
             if len(pieces) == 1 and pieces[0]["type"] == "text":
@@ -286,27 +292,19 @@ class Delivery:
 
     # --- what the turn shows ------------------------------------------------------------------------------
 
-    def _tell_progress(self, task: Task) -> None:
-        if self._clock() - self._sent_at < COALESCE or self._turn is None:
+    def _tell_progress(self, carry: Carry) -> None:
+        now = self._clock()
+        if carry.turn is None or now - carry.told_at < PROGRESS_INTERVAL:
             return
-        self._sent_at = self._clock()
         text = self._controller.observer.reply_so_far()
-        if text == self._sent:
-            return
-        append = bool(self._sent) and text.startswith(self._sent)
-        self._engine.progress(task, text[len(self._sent) :] if append else text, append)
-        self._sent = text
+        changed = text != carry.told
+        piece, append = carry.next_piece(text, now)
+        if changed:
+            self._engine.progress(carry.task, piece, append)
 
-    def _next_look(self) -> float:
-        channel = bool(self._turn is not None and self._turn.accepted)
-        return max(self._sent_at + (COALESCE if channel else LOOK_EVERY) - self._clock(), COALESCE / 2)
-
-    def _on_begun(self, turn: Turn) -> None:
-        if self._mark and turn.prompt is not None and self._mark in turn.prompt:
-            self._turn = turn
-        self.wake()
-
-    def _on_ended(self, _: Turn) -> None:
+    def _turn_began(self, turn: Turn) -> None:
+        if self._carry is not None and self._carry.begins(turn):
+            self._carry.turn = turn
         self.wake()
 
     async def answer(self, task: Task, text: str, by: Json | None) -> None:
@@ -319,26 +317,26 @@ class Delivery:
         """A host before this one had begun it."""
         typing = [receipt for receipt in task.receipts if receipt["step"] == "typing"]
         waits = bool(task.pending) and task.receipts[-1]["step"] == "typing"
-        if waits and typing[-1]["injection"] not in self._typed:
+        if waits and typing[-1]["injection"] not in self._injected:
             self._store.add_receipt(task, "refused", why="the host died before it was typed")
             self._engine.put_back(task)
             return
-        known_by = composer.mark(task.short_id, sender_id(task.sender))
-        self._begin(str(typing[-1].get("mark", known_by)))
+        mark = str(typing[-1].get("mark", composer.mark(task.short_id, sender_id(task.sender))))
+        carry = self._carry = Carry(task, mark, len(mark))
         self._engine.running = task
         if task.pending:
             self._engine.given(task)
         self._store.add_receipt(task, "taken up", why="the host was replaced")
         self._controller.check_status()
-        self._turn = self._turn_of(task)
-        if self._turn is None:
-            self._adopt(self._mark)
-        await self._follow(task)
+        carry.turn = self._turn_of(carry)
+        if carry.turn is None:
+            self._adopt(mark)
+        await self._follow(carry)
 
-    def _turn_of(self, task: Task) -> Turn | None:
+    def _turn_of(self, carry: Carry) -> Turn | None:
         """The turn of its last message, under way or over; those of the messages before it do not count."""
-        turns = self._controller.observer.turns
-        if turns.current is not None and (turns.current.prompt or "").lstrip().startswith(self._mark):
+        turns, task = self._controller.observer.turns, carry.task
+        if turns.current is not None and (turns.current.prompt or "").lstrip().startswith(carry.mark):
             return turns.current
         over = [t for t in turns.finished if (t.prompt or "").lstrip().startswith(f"[A2A:{task.short_id}:")]
         replied = sum(receipt["step"] == "replied" for receipt in task.receipts)
@@ -346,19 +344,14 @@ class Delivery:
 
     def _submitted(self, text: str, first_line: int) -> None:
         self._controller.observer.submit(self._clock(), text, first_line)
-        self._controller.stir()
+        self._look_soon()
 
     def _adopt(self, prompt: str) -> None:
         """A turn that nobody has told of is under way, or was."""
         self._controller.observer.turns.take_up(prompt, self._clock())
-        self._controller.stir()
+        self._look_soon()
 
     # --- within -------------------------------------------------------------------------------------------
-
-    def _begin(self, text: str) -> None:
-        self._mark = text.partition("]")[0] + "]"
-        self._turn, self._sent, self._interrupted = None, "", ""
-        self._length = len(text)
 
     async def _pause(self, seconds: float | None) -> None:
         """Until something happens, or so many seconds have passed."""

@@ -21,7 +21,7 @@ from synapse.relay.injector import DONE
 logger = logging.getLogger(__name__)
 
 PATIENCE = 20.0  # seconds without a key
-QUIET = 0.5  # seconds without a key before it is put back
+RESTORE_PAUSE = 0.5  # seconds without a key before it is put back
 WAITS = "a human has a half-typed line in the agent's prompt"
 
 
@@ -77,7 +77,7 @@ class DraftStash:
     async def give_back(self, now: bool) -> None:
         """Type it again if the composer is empty and its human pauses; `now`: the agent takes keys now."""
         controller, text = self._controller, self.held
-        paused = self._clock() - controller.last_key >= QUIET
+        paused = self._clock() - controller.last_key >= RESTORE_PAUSE
         if not text or not now or controller.draft or not paused:
             return
         if "\n" in text and not controller.takes_pastes:

@@ -69,7 +69,6 @@ class Messenger:
 
     def open(self, routing: InputRouting, later: Callable[[float, Callable[[], None]], object]) -> None:
         """Go on with what a host before this one has stored, and take what is typed from now on."""
-        self._engine.on_loop = self._loop_refused
         self._take_up()
         self._routing, self._later = routing, later
         self._tell_names()
@@ -150,12 +149,12 @@ class Messenger:
         self._inbox.failed(name, str(refusal["reason"]))
         self._changed()
 
-    def _loop_refused(self, sender: str, why: str) -> None:
+    def message_refused(self, sender: str, why: str) -> None:
         """A message to this agent was stopped: its human is told, once for as long as he can see it."""
         self._inbox.failed_to_come(f"loop/{sender}", sender, why)
         self._changed()
 
-    def act(self, action: Action) -> None:
+    def inbox_action(self, action: Action) -> None:
         """What he wants done with an entry of the inbox."""
         errand = self._errands.get(action.entry) if isinstance(action, Answer | HandOver) else None
         if errand is None:

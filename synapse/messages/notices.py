@@ -13,6 +13,7 @@ import time
 from synapse.a2a_client import AsyncA2AClient
 from synapse.base.states import COMPLETED, FAILED, REJECTED
 from synapse.errors import SynapseError
+from synapse.event_emitter import SSEEvent
 from synapse.peers.task import A2AMessage
 from synapse.tasks.engine import TaskEngine
 from synapse.tasks.loop_guard import KEY, Chain, wants_notice
@@ -34,12 +35,15 @@ class Notices:
         self._under_way: set[asyncio.Task[None]] = set()
 
     def open(self) -> None:
-        self._engine.on_end(self._ended)
+        """Send again what a host before this one may not have sent."""
         since = time.time() - AGAIN
         for task in self._engine.store.list_tasks(states=TOLD, since=since):
-            self._ended(task)
+            self._tell(task)
 
-    def _ended(self, task: Task) -> None:
+    def task_changed(self, task: Task, _: SSEEvent) -> None:
+        self._tell(task)
+
+    def _tell(self, task: Task) -> None:
         wanted = task.state in TOLD and wants_notice(task.metadata, task.message.get("metadata"))
         if wanted and (task.sender or {}).get("id"):
             sending = asyncio.ensure_future(self._send(task))

@@ -22,7 +22,6 @@ class About:
     title: str = ""
     description: str = ""
     version: str = __version__
-    tags: tuple[str, ...] = ()
     grpc: str = ""  # host:port, only if it is to be in the card
 
     @property

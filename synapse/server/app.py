@@ -1,9 +1,6 @@
 """The HTTP server of one agent: what everybody may ask, and what only our own commands may."""
 
-import asyncio
 import socket
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import uvicorn
@@ -19,7 +16,7 @@ from synapse.server.dialect.external_routes import ExternalAgents
 from synapse.server.dialect.routes import dialect_routes
 from synapse.server.docs_page import docs_routes
 from synapse.server.outbound import Outbound
-from synapse.server.standard.lazy import StandardDoor
+from synapse.server.standard.lazy import LazyStandardRoutes
 from synapse.server.terminal_routes import terminal_routes
 from synapse.tasks.engine import TaskEngine
 
@@ -68,7 +65,7 @@ def public_app(
         return standard_routes(engine, about, outbound.push, token_set=token_set)
 
     dialect = dialect_routes(engine, about, outbound.callbacks, external, token_set=token_set)
-    app.router.routes += [*dialect.routes, *docs_routes().routes, StandardDoor(standard)]
+    app.router.routes += [*dialect.routes, *docs_routes().routes, LazyStandardRoutes(standard)]
     return app
 
 
@@ -97,8 +94,8 @@ def private_app(
     return app
 
 
-class Door(uvicorn.Server):
-    """One listening socket. Signals and the end are the host's business, and nothing ticks while idle."""
+class HttpServer(uvicorn.Server):
+    """Serves an application on one listening socket. The host handles signals and decides when it ends."""
 
     def __init__(
         self, app: Any, listener: socket.socket, connection: type[HttpToolsProtocol] = HttpToolsProtocol
@@ -111,35 +108,22 @@ class Door(uvicorn.Server):
                 ws="none",
                 lifespan="off",
                 log_config=None,
-                log_level="warning",  # it would announce every door, coming and going
+                log_level="warning",  # it would log every start and end
                 access_log=False,
                 server_header=False,
                 date_header=False,
-                proxy_headers=False,  # anybody on this machine could say to be somebody else
+                proxy_headers=False,  # any user of this machine could claim to be somebody else
                 timeout_graceful_shutdown=1,
             )
         )
         self._listener = listener
-        self._closing = asyncio.Event()
 
     async def open(self) -> None:
-        """Serve until `close`."""
-        await self.serve(sockets=[self._listener])
+        """Serve from now on. uvicorn's `serve` would also handle signals and wake up ten times a second."""
+        self.config.load()
+        self.lifespan = self.config.lifespan_class(self.config)
+        await self.startup(sockets=[self._listener])
 
-    async def is_open(self, serving: asyncio.Future[None]) -> None:
-        """Wait until it serves; raise what keeps it from serving."""
-        while not self.started:
-            if serving.done():
-                serving.result()
-                raise RuntimeError("the server ended before it began")
-            await asyncio.sleep(0)
-
-    def close(self) -> None:
-        self._closing.set()
-
-    async def main_loop(self) -> None:
-        await self._closing.wait()
-
-    @contextmanager
-    def capture_signals(self) -> Iterator[None]:
-        yield
+    async def close(self) -> None:
+        """Requests that are being served have a second to end."""
+        await self.shutdown(sockets=[self._listener])

@@ -58,7 +58,6 @@ class PushSender:
         self._workers: set[asyncio.Task[Any]] = set()
         self._client: httpx.AsyncClient | None = None
         self._opening = asyncio.Lock()
-        store.on_event(self._on_event)
 
     # --- who is told --------------------------------------------------------------------------------------
 
@@ -79,7 +78,7 @@ class PushSender:
 
     # --- telling ------------------------------------------------------------------------------------------
 
-    def _on_event(self, task: Task, event: SSEEvent) -> None:
+    def task_changed(self, task: Task, event: SSEEvent) -> None:
         if event.event_type not in ("status", "artifact"):
             return
         configs = self._configs.get(task.id)

@@ -12,7 +12,7 @@ from collections.abc import AsyncGenerator, Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from synapse.base.states import CANCELED, COMPLETED, FAILED, INPUT_REQUIRED, REJECTED, WORKING
+from synapse.base.states import CANCELED, COMPLETED, FAILED, INPUT_REQUIRED, WORKING
 from synapse.event_emitter import KEEP, KEEPALIVE, EventEmitterRegistry, Lagged, SSEEvent
 from synapse.tasks.loop_guard import LoopGuard
 from synapse.tasks.store import TaskStore
@@ -60,22 +60,38 @@ class Courier(Protocol):
         """Give the agent's open prompt its answer. Raises a TaskError when that cannot be."""
 
 
-class TaskEngine:
-    def __init__(self, store: TaskStore, limits: Limits = Limits(), refusing: str = "") -> None:  # noqa: B008
-        self.store = store
-        self.refusing = refusing  # why no task can be taken
-        self.limits = limits
-        self.guard: LoopGuard | None = None  # against agents that send each other round in circles
-        self.on_loop: Callable[[str, str], None] = lambda sender, why: None  # such a message was refused
-        self.emitters = EventEmitterRegistry(limits.events)
-        self.courier: Courier | None = None
-        self.running: Task | None = None  # the one that the agent is working on
-        self._waiting: list[Task] = []
-        self._ended: list[Callable[[Task], None]] = []
-        store.on_event(self._tell)
+class NoCourier:
+    """An engine has this courier until a real one takes its place."""
 
-    def on_end(self, callback: Callable[[Task], None]) -> None:
-        self._ended.append(callback)
+    def wake(self) -> None:
+        """Nobody waits for it."""
+
+    async def answer(self, task: Task, text: str, by: Json | None) -> None:
+        raise WrongState("the agent cannot be reached yet: try again in a moment.")
+
+
+class TaskEngine:
+    """`refusing` is the reason why no task can be taken. `guard` refuses messages that agents pass on in
+    circles; `on_refused` is then called with the sender and the reason."""
+
+    def __init__(
+        self,
+        store: TaskStore,
+        limits: Limits = Limits(),  # noqa: B008
+        refusing: str = "",
+        guard: LoopGuard | None = None,
+        on_refused: Callable[[str, str], None] = lambda sender, why: None,
+    ) -> None:
+        self.store = store
+        self.refusing = refusing
+        self.limits = limits
+        self.guard = guard
+        self.emitters = EventEmitterRegistry(limits.events)
+        self.courier: Courier = NoCourier()
+        self.running: Task | None = None  # the one that the agent is working on
+        self._on_refused = on_refused
+        self._waiting: list[Task] = []
+        store.on_event(self._tell)
 
     # --- for those who ask --------------------------------------------------------------------------------
 
@@ -126,7 +142,7 @@ class TaskEngine:
         answers = task.state == INPUT_REQUIRED and self._is_with_agent(task)
         message = self._checked(message, is_answer=answers)
         if answers:
-            await self._courier().answer(task, message_text(message), sender)
+            await self.courier.answer(task, message_text(message), sender)
             return task
         if task.state == INPUT_REQUIRED and (task.prompt or {}).get("type") == "password":
             raise WrongState(f"task {task.id} asked for a secret, and no longer does: cancel it.")
@@ -152,7 +168,7 @@ class TaskEngine:
         if not self._is_with_agent(task):
             return await self.follow_up(task_id, text_message(text), sender=by)
         self._check_size(measured(text))
-        await self._courier().answer(task, mended(text), by)
+        await self.courier.answer(task, mended(text), by)
         return task
 
     async def cancel(self, task_id: str, patience: float = 10.0) -> Task:
@@ -169,7 +185,7 @@ class TaskEngine:
             return self.store.update_status(task.id, CANCELED, note=note)
         task.cancel_wanted = True
         self.store.save(task)
-        self._wake()
+        self.courier.wake()
         return await self.wait(task.id, until=lambda t: t.ended, timeout=patience)
 
     async def wait(
@@ -220,7 +236,7 @@ class TaskEngine:
 
     def first(self) -> Task | None:
         """The task that is next."""
-        return min(self._waiting, key=lambda task: (-task.priority, task.arrival), default=None)
+        return next(iter(self.waiting), None)
 
     def start(self, task: Task) -> Json:
         """The agent is given this task now: its next message."""
@@ -279,19 +295,8 @@ class TaskEngine:
             self.store.add_artifact(task.id, mended(artifact))
         self._end(task, COMPLETED)
 
-    def park(self, task: Task, prompt: Json | None = None) -> None:
-        """It asks something, but holds nothing: the next message to it is its answer."""
-        task.at_work = False
-        self._release(task)
-        self.store.add_receipt(task, "parked")
-        self.store.update_status(task.id, INPUT_REQUIRED, prompt=mended(prompt))
-
     def fail(self, task: Task, error: Json) -> None:
         self._end(task, FAILED, error=mended(error))
-
-    def reject(self, task: Task, error: Json) -> None:
-        """The agent will not do it."""
-        self._end(task, REJECTED, error=error)
 
     def canceled(self, task: Task, why: str) -> None:
         self._end(task, CANCELED, note=why)
@@ -315,7 +320,7 @@ class TaskEngine:
     def _release(self, task: Task) -> None:
         if self.running is task:
             self.running = None
-        self._wake()
+        self.courier.wake()
 
     def _forget(self, task: Task) -> None:
         if task in self._waiting:
@@ -324,7 +329,7 @@ class TaskEngine:
     def _enqueue(self, task: Task) -> None:
         if task not in self._waiting and task is not self.running and not task.ended:
             self._waiting.append(task)
-        self._wake()
+        self.courier.wake()
 
     def _ahead_of(self, task: Task) -> int:
         return sum(1 for other in self._waiting if other.priority >= task.priority)
@@ -332,15 +337,6 @@ class TaskEngine:
     def _is_with_agent(self, task: Task) -> bool:
         """After a restart, before the courier has taken it up, too."""
         return task is self.running or task.at_work or _was_typed(task)
-
-    def _wake(self) -> None:
-        if self.courier is not None:
-            self.courier.wake()
-
-    def _courier(self) -> Courier:
-        if self.courier is None:
-            raise WrongState("the agent cannot be reached yet: try again in a moment.")
-        return self.courier
 
     def _checked(self, message: Json, is_answer: bool = False) -> Json:
         """The message, if it can be given to the agent. An answer may be nothing but an Enter."""
@@ -367,7 +363,7 @@ class TaskEngine:
         found = self.guard.check(metadata, message.get("metadata")) if self.guard is not None else None
         if found is not None:
             logger.warning("a message was refused: %s", found.sentence)
-            self.on_loop(sender_id(sender), found.sentence)
+            self._on_refused(sender_id(sender), found.sentence)
             raise LoopRefused(found.sentence, found.too_often)
 
     def _check_size(self, size: int) -> None:
@@ -383,9 +379,6 @@ class TaskEngine:
             emitter.emit(event)
             if task.ended:
                 self.emitters.remove(task.id)
-        if task.ended:
-            for callback in self._ended:
-                callback(task)
 
 
 def reply_artifact(text: str, source: str) -> Json:

@@ -54,10 +54,6 @@ class TaskStore:
     def on_event(self, listener: Listener) -> None:
         self._listeners.append(listener)
 
-    @property
-    def trouble(self) -> str:
-        return self._db.trouble
-
     def close(self) -> None:
         self._db.close()
 

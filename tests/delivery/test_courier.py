@@ -17,6 +17,7 @@ import pytest
 from synapse.agents.base import HOOK, Channel, Surroundings
 from synapse.agents.facts import PromptAccepted, TurnEnded
 from synapse.controller import TerminalController
+from synapse.delivery.carry import Carry
 from synapse.delivery.courier import Delivery
 from synapse.profiles.loader import load_profile
 from synapse.tasks.engine import TaskEngine
@@ -353,11 +354,11 @@ def test_after_a_restart_the_reply_to_an_earlier_message_is_not_that_of_the_last
     delivery, turns = Delivery(controller, engine, str(tmp_path)), controller.observer.turns
     task = engine.submit(text_message("one"))
     engine.store.add_receipt(task, "replied")
-    delivery._mark = f"[A2A:{task.short_id}:user]"
+    carry = Carry(task, f"[A2A:{task.short_id}:user]", length=0)
     for number, known in enumerate((False, True)):
-        turns.take(PromptAccepted(HOOK, f"{delivery._mark} {number}"), number)
+        turns.take(PromptAccepted(HOOK, f"{carry.mark} {number}"), number)
         turns.take(TurnEnded(HOOK, "completed", str(number)), number)
-        assert (delivery._turn_of(task) is turns.finished[-1]) is known
+        assert (delivery._turn_of(carry) is turns.finished[-1]) is known
 
 
 def test_an_agent_that_writes_before_there_is_a_host(home: Home) -> None:

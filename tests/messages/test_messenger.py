@@ -31,7 +31,7 @@ def test_stored_before_it_is_answered_and_sent_once(tmp_path: Path) -> None:
             assert desk.shown() == [("b", state)]
         desk.client.event("asks", {"prompt": {"question": "Which?", "options": ["one", "two"]}})
         assert desk.inbox.entries[0].prompt == "Which?\n1. one\n2. two"
-        desk.messenger.act(Answer("run-1", "two"))
+        desk.messenger.inbox_action(Answer("run-1", "two"))
         await turn()
         assert desk.client.answers == ["two"]
         desk.client.replies("done")
@@ -205,7 +205,7 @@ def test_five_megabytes(tmp_path: Path) -> None:
         (entry,) = desk.inbox.entries
         assert len(entry.reply) < SHOWN_LIMIT + 200 and "`synapse task task-b` shows all of it" in entry.reply
         assert desk.again().errands.load()[0].reply == text
-        desk.messenger.act(HandOver("run-1", text))
+        desk.messenger.inbox_action(HandOver("run-1", text))
         assert desk.shown()[1] == ("b", "failed") and "not handed over" in desk.inbox.entries[1].detail
 
     with_desk(tmp_path, test)
@@ -216,7 +216,7 @@ def test_a_reply_is_handed_over_as_a_task_of_its_author(tmp_path: Path) -> None:
         desk.type("b", "hello")
         desk.client.replies("use tabs")
         await turn()
-        desk.messenger.act(HandOver("run-1", "use tabs"))
+        desk.messenger.inbox_action(HandOver("run-1", "use tabs"))
         (task,) = desk.engine.waiting
         assert task.sender == {"id": "id-b", "name": "b"} and task.message["parts"][0]["text"] == "use tabs"
 
@@ -259,7 +259,7 @@ def test_names_are_told_when_they_change(tmp_path: Path) -> None:
 def test_a_stopped_loop_is_shown(tmp_path: Path) -> None:
     async def test(desk: Desk) -> None:
         for _ in range(3):
-            desk.engine.on_loop("codex", "passed on 9 times")
+            desk.messenger.message_refused("codex", "passed on 9 times")
         assert desk.shown() == [("codex", "failed")]
 
     with_desk(tmp_path, test)

@@ -32,6 +32,11 @@ class Here:
         self.gone = False
         monkeypatch.setattr(self.client.local, "send", self._send)
 
+    def open_notices(self) -> None:
+        notices = Notices(self.engine, self.client)
+        self.engine.store.on_event(notices.task_changed)
+        notices.open()
+
     async def _send(self, entry: Any, message: Any, priority: int, **more: Any) -> None:
         if self.gone:
             raise TargetError("a has ended.")
@@ -53,7 +58,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Here:
 
 def test_the_reply_comes_once_however_many_hosts_there_are(here: Here) -> None:
     async def main() -> None:
-        Notices(here.engine, here.client).open()
+        here.open_notices()
         task = here.task()
         here.engine.finish(task, "all done", "exact")
         await asyncio.sleep(0)
@@ -65,7 +70,7 @@ def test_the_reply_comes_once_however_many_hosts_there_are(here: Here) -> None:
         )
         assert more["sender"] == {"id": "id-b", "name": "b"}
         assert more["metadata"] == {KEY: {"hops": ["id-a", "id-b"]}}, "and wants none itself"
-        Notices(here.engine, here.client).open()
+        here.open_notices()
         await asyncio.sleep(0)
         assert [request["request_id"] for _, _, request in here.sent] == [f"reply/{task.id}"] * 2
 
@@ -74,7 +79,7 @@ def test_the_reply_comes_once_however_many_hosts_there_are(here: Here) -> None:
 
 def test_nobody_is_told_who_did_not_ask_or_is_not_there(here: Here) -> None:
     async def main() -> None:
-        Notices(here.engine, here.client).open()
+        here.open_notices()
         for task in (here.task({}), here.task({KEY: {"hops": ["id-a"]}}), here.task(sender="id-gone")):
             here.engine.finish(task, "done", "exact")
         canceled = here.task()

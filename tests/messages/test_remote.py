@@ -58,7 +58,7 @@ class FarDesk(Desk):
         return found
 
     def answers(self, text: str) -> None:
-        self.messenger.act(Answer("run-1", text))
+        self.messenger.inbox_action(Answer("run-1", text))
 
 
 @pytest.fixture(autouse=True)

@@ -1,4 +1,4 @@
-"""The doors of a running agent."""
+"""The HTTP listeners of a running agent."""
 
 from __future__ import annotations
 
@@ -69,13 +69,13 @@ def test_a_page_from_elsewhere_is_refused(agent: Entry, headers: dict[str, str])
     assert code == 403 and isinstance(body, dict) and "localhost" in body["detail"]
 
 
-def test_the_terminal_is_behind_the_private_door_only(agent: Entry) -> None:
+def test_the_terminal_is_on_the_private_socket_only(agent: Entry) -> None:
     for path in ("/terminal/screen", "/terminal/contents", "/terminal/keys"):
         assert get(agent, path)[0] == 404
     assert "dummy" in str(control.call(agent, "GET", "/terminal/screen")["text"])
 
 
-def test_only_this_user_can_open_the_private_door(agent: Entry) -> None:
+def test_only_this_user_can_connect_to_the_private_socket(agent: Entry) -> None:
     path = Path(str(agent["socket"]))
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700

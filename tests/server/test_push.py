@@ -207,6 +207,7 @@ def test_configurations_outlive_the_host(tmp_path: Path) -> None:
             told = len(receiver.bodies)
             store = TaskStore(str(tmp_path / "tasks.db"), run="another")
             push = PushSender(store, anywhere, notification)
+            store.on_event(push.task_changed)
             store.take_over()
             await until(lambda: "failed" in states(receiver)[told:])
             assert receiver.bodies[-1]["statusUpdate"]["taskId"] == task_id

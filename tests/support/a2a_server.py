@@ -1,4 +1,4 @@
-"""The A2A endpoints on loopback, in this process, with a real engine and a scripted courier."""
+"""The standard's endpoints over a real engine and a scripted courier, on loopback, in this process."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from a2a.types.a2a_pb2 import AgentCard
 from fastapi import FastAPI
 
 from synapse.server.about import About
-from synapse.server.app import Door
+from synapse.server.app import HttpServer
 from synapse.server.push import PushSender
 from synapse.server.standard.card import agent_card
 from synapse.server.standard.convert import notification
@@ -76,6 +76,7 @@ async def served(
 ) -> AsyncIterator[Served]:
     engine = make_engine(TaskStore(path), limits or Limits())
     push = PushSender(engine.store, anywhere, notification, attempts=4, pause=0.01)
+    engine.store.on_event(push.task_changed)
     courier = ScriptedCourier(engine)
     # asyncio sets TCP_NODELAY only on sockets whose protocol is TCP.
     listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
@@ -95,19 +96,19 @@ async def served(
     app.routes.extend(
         standard_routes(engine, described, push, strict=strict, token_set=token_set, handler=handler)
     )
-    server = Door(app, listener)
-    serving = asyncio.create_task(server.open())
+    server = HttpServer(app, listener)
+    await server.open()
     grpc_server = (await open_grpc(handler, described.grpc))[0] if grpc_port else None
     try:
         async with httpx.AsyncClient(base_url=url, timeout=20, trust_env=False, verify=False) as client:
             yield Served(url, engine, courier, push, client)
     finally:
-        server.close()
+        closing = asyncio.create_task(server.close())
         await courier.close()
         await push.close()
         if grpc_server is not None:
             await grpc_server.stop(0)
-        await serving
+        await closing
         engine.store.close()
         listener.close()
 

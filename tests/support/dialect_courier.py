@@ -11,6 +11,7 @@ import asyncio
 
 from synapse.tasks.engine import TaskEngine
 from synapse.tasks.task import Json, NotAllowed, Task, WrongState, message_text
+from tests.support.parking import park
 
 KILOBYTE = "x" * 1023 + "\n"
 
@@ -72,7 +73,7 @@ class ScriptedCourier:
                 answer = await self._answer
                 engine.finish(task, "thanks" if word == "secret" else f"you said {answer}", "exact")
             case "park":
-                engine.park(task, {"type": "text", "prompt": rest})
+                park(engine, task, {"type": "text", "prompt": rest})
             case "fail":
                 engine.fail(task, {"code": "AGENT_ERROR", "message": rest})
             case "hang":

@@ -15,7 +15,7 @@ import httpx
 from fastapi import FastAPI
 
 from synapse.server.about import About
-from synapse.server.app import Door
+from synapse.server.app import HttpServer
 from synapse.server.dialect.callbacks import Callbacks
 from synapse.server.dialect.external_routes import ExternalAgents, ExternalFailed
 from synapse.server.dialect.routes import dialect_routes
@@ -41,7 +41,8 @@ class Server:
         self.engine = TaskEngine(TaskStore(str(path) if path else ":memory:", "run-1"), Limits(**limits))
         self.courier = ScriptedCourier(self.engine)
         self.posted: list[tuple[str, dict[str, Any]]] = []
-        callbacks = Callbacks(self.engine, self._check, lambda url, body: self.posted.append((url, body)))
+        callbacks = Callbacks(self._check, lambda url, body: self.posted.append((url, body)))
+        self.engine.store.on_event(callbacks.task_changed)
         self.app = FastAPI(title="Synapse: claude", docs_url=None, redoc_url=None)
         self.app.include_router(dialect_routes(self.engine, SELF, callbacks, external))
         self.app.include_router(docs_routes())
@@ -84,9 +85,8 @@ async def serving(
 ) -> AsyncIterator[Server]:
     server = Server(path, external, limits)
     listener = socket.create_server(("127.0.0.1", 0))
-    door = Door(server.app, listener)
-    serve = asyncio.ensure_future(door.open())
-    await door.is_open(serve)
+    http = HttpServer(server.app, listener)
+    await http.open()
     port = listener.getsockname()[1]
     server.client = httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}", timeout=20, trust_env=False)
     try:
@@ -94,8 +94,7 @@ async def serving(
             yield server
     finally:
         await server.client.aclose()
-        door.close()
-        await serve
+        await http.close()
         await server.courier.close()
         server.engine.store.close()
 

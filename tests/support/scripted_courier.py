@@ -14,6 +14,7 @@ from base64 import b64encode
 
 from synapse.tasks.engine import TaskEngine
 from synapse.tasks.task import Json, NotAllowed, Task, message_text
+from tests.support.parking import park, reject
 
 
 class ScriptedCourier:
@@ -77,15 +78,15 @@ class ScriptedCourier:
                 case "ask":
                     reply = await self._ask(task, rest)
                 case "park":
-                    self._engine.park(
-                        task, {"type": "text", "prompt": rest, "options": None, "default": None}
+                    park(
+                        self._engine, task, {"type": "text", "prompt": rest, "options": None, "default": None}
                     )
                     return
                 case "fail":
                     self._engine.fail(task, {"code": "AGENT_ERROR", "message": rest})
                     return
                 case "reject":
-                    self._engine.reject(task, {"code": "REJECTED", "message": rest})
+                    reject(self._engine, task, {"code": "REJECTED", "message": rest})
                     return
                 case "file" | "link" | "data":
                     self._engine.store.add_artifact(task.id, made_artifact(word, rest))

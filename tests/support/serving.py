@@ -16,7 +16,7 @@ import uvloop
 
 from synapse.server.access.asgi import App, Message, Receive, Scope, Send
 from synapse.server.access.connections import Connection
-from synapse.server.app import Door
+from synapse.server.app import HttpServer
 
 Answer = tuple[int, dict[str, str], Any]
 
@@ -38,16 +38,16 @@ def serving(app: App, connection: type[Connection] = Connection, host: str = "12
     """The port that `app` is served on."""
     listener = socket.create_server((host, 0), family=socket.AF_INET6 if ":" in host else socket.AF_INET)
     port = int(listener.getsockname()[1])
-    ready: list[tuple[asyncio.AbstractEventLoop, Door]] = []
+    ready: list[tuple[asyncio.AbstractEventLoop, asyncio.Event]] = []
     is_ready = threading.Event()
 
     async def run() -> None:
-        door = Door(app, listener, connection)
-        serve = asyncio.ensure_future(door.open())
-        await door.is_open(serve)
-        ready.append((asyncio.get_running_loop(), door))
+        server, closing = HttpServer(app, listener, connection), asyncio.Event()
+        await server.open()
+        ready.append((asyncio.get_running_loop(), closing))
         is_ready.set()
-        await serve
+        await closing.wait()
+        await server.close()
 
     thread = threading.Thread(target=lambda: uvloop.run(run()))
     thread.start()
@@ -55,8 +55,8 @@ def serving(app: App, connection: type[Connection] = Connection, host: str = "12
     try:
         yield port
     finally:
-        loop, door = ready[0]
-        loop.call_soon_threadsafe(door.close)
+        loop, closing = ready[0]
+        loop.call_soon_threadsafe(closing.set)
         thread.join(10)
         assert not thread.is_alive()
 

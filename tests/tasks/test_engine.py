@@ -32,6 +32,7 @@ from synapse.tasks.task import (
     text_message,
 )
 from tests.support.dialect_courier import KILOBYTE, ScriptedCourier
+from tests.support.parking import park
 
 
 def engine_of(path: Path | None = None, run: str = "run-1", **limits: int) -> TaskEngine:
@@ -160,7 +161,7 @@ def test_halves_of_characters_are_put_together(tmp_path: Path) -> None:
     engine.asks(task, {"type": "text", "prompt": "\udc00?"})
     engine.finish(task, "x\udc00", "exact", [derived_artifact({"type": "text", "parts": []}, 1)])
     json.dumps(engine.store.get(task.id).to_dict(), ensure_ascii=False).encode()
-    assert engine.store.trouble == ""
+    assert engine.store._db.trouble == ""
 
 
 def test_the_same_request_is_the_same_task(tmp_path: Path) -> None:
@@ -263,7 +264,7 @@ def test_a_secret_is_not_taken_for_a_prompt_that_is_gone() -> None:
         task = say(engine, "x")
         engine.start(task)
         engine.given(task)
-        engine.park(task, {"type": "password", "prompt": "Password:"})
+        park(engine, task, {"type": "password", "prompt": "Password:"})
         with pytest.raises(WrongState, match="secret"):
             await engine.answer(task.id, "hunter2")
         assert "hunter2" not in str(engine.store.get(task.id))
@@ -393,7 +394,7 @@ def test_waiting_leaves_no_listener_behind() -> None:
 def test_the_end_is_told_once() -> None:
     engine = engine_of()
     ends: list[str] = []
-    engine.on_end(lambda task: ends.append(task.id))
+    engine.store.on_event(lambda task, _: ends.append(task.id) if task.ended else None)
     task = say(engine, "a")
     engine.start(task)
     engine.given(task)
@@ -437,7 +438,7 @@ def test_a_restart_at_every_step(tmp_path: Path) -> None:
         "provide": lambda engine, task: engine.store.provide_input(task.id, "y"),
         "more": lambda engine, task: asyncio.run(engine.follow_up(task.id, text_message("more"))),
         "put_back": lambda engine, task: engine.put_back(task),
-        "park": lambda engine, task: engine.park(task, {"type": "text", "prompt": "?"}),
+        "park": lambda engine, task: park(engine, task, {"type": "text", "prompt": "?"}),
         "finish": lambda engine, task: engine.finish(task, "done", "exact"),
         "cancel": lambda engine, task: asyncio.run(engine.cancel(task.id, patience=0)),
     }
@@ -558,7 +559,7 @@ class Anything(RuleBasedStateMachine):
     def begin(self) -> None:
         self.engine = engine_of(self.path, queue=4)
         self.engine.store.on_event(lambda task, event: self.events[task.id].append(event.number))
-        self.engine.on_end(lambda task: self.ends.append(task.id))
+        self.engine.store.on_event(lambda task, _: self.ends.append(task.id) if task.ended else None)
 
     def teardown(self) -> None:
         self.engine.store.close()
@@ -608,7 +609,7 @@ class Anything(RuleBasedStateMachine):
             case "finish":
                 engine.finish(task, "reply", "exact", [derived_artifact({"type": "text", "parts": []}, 1)])
             case "park":
-                engine.park(task)
+                park(engine, task)
             case "fail":
                 engine.fail(task, {"code": "X"})
             case "canceled":

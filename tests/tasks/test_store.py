@@ -259,8 +259,8 @@ def test_with_a_lock_nothing_is_accepted_and_nothing_lost(store: TaskStore, path
             ["completed", "working"],
             ["working", "completed"],
         )
-        assert store.trouble
-    assert store.count() == 2 and store.trouble == ""
+        assert store._db.trouble
+    assert store.count() == 2 and store._db.trouble == ""
     assert facts(reopened(path, running)) == facts(running)
     assert facts(reopened(path, ending)) == facts(ending)
     assert store.create(text_message("c")).arrival == 3

@@ -66,7 +66,7 @@ def play(kit: str, port: int) -> int:
 
 
 async def script(kit: str, port: int, grpc: int | None) -> None:
-    """The doors without an agent."""
+    """The endpoints without an agent."""
     from tests.support.a2a_server import served
 
     logging.basicConfig(level=logging.ERROR)

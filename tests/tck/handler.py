@@ -12,6 +12,7 @@ from synapse.server.standard.handler import A2AHandler, Event
 from synapse.tasks.engine import Limits, TaskEngine
 from synapse.tasks.store import TaskStore
 from synapse.tasks.task import Json, Task
+from tests.support.parking import park, reject
 from tests.support.scripted_courier import made_artifact
 from tests.tck.directives import MESSAGE, STAND_INS, directive
 
@@ -46,9 +47,9 @@ class StandIn(KitEngine):
         self._forget(task)
         self.given(task)
         if word == "park":
-            self.park(task, {"type": "text", "prompt": rest, "options": None, "default": None})
+            park(self, task, {"type": "text", "prompt": rest, "options": None, "default": None})
         elif word == "reject":
-            self.reject(task, {"code": "REJECTED", "message": rest})
+            reject(self, task, {"code": "REJECTED", "message": rest})
         else:
             self.store.add_artifact(task.id, made_artifact(word, rest))
             self._end(task, COMPLETED)

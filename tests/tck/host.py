@@ -11,22 +11,25 @@ from unittest.mock import patch
 from starlette.routing import BaseRoute
 
 from synapse.base.urls import Pinned, pin_url, resolve
-from synapse.host import host
+from synapse.host import __main__ as host
+from synapse.host import assembly
 from synapse.server import outbound
 from synapse.server.about import About
 from synapse.server.push import PushSender
 from synapse.server.standard import routes as a2a_routes
 from synapse.server.standard.card import agent_card
 from synapse.server.standard.routes import standard_routes
-from synapse.tasks.engine import TaskEngine
+from synapse.tasks.engine import Limits, TaskEngine
+from synapse.tasks.loop_guard import LoopGuard
 from synapse.tasks.store import TaskStore
 from tests.tck.handler import KitHandler, StandIn
 
 KIT = "SYNAPSE_TCK_KIT"
 
 
-def _engine(store: TaskStore, *_: Any, refusing: str = "") -> StandIn:
+def _engine(store: TaskStore, _: Limits, refusing: str, guard: LoopGuard, **__: Any) -> StandIn:
     made = StandIn(store, refusing=refusing)
+    made.guard = guard
     made.kit = os.environ[KIT]
     return made
 
@@ -49,7 +52,7 @@ async def _pin(url: str, *_: Any, **__: Any) -> Pinned:
 
 if __name__ == "__main__":
     with (
-        patch.object(host, "TaskEngine", _engine),
+        patch.object(assembly, "TaskEngine", _engine),
         patch.object(a2a_routes, "standard_routes", _routes),
         patch.object(outbound, "pin_url_async", _pin),
     ):

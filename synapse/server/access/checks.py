@@ -11,7 +11,7 @@ from synapse.server.access.names import Names, names_for
 from synapse.server.access.peers import Peer
 from synapse.server.access.rates import Rates
 
-__all__ = ["App", "Bodies", "Doors", "Names", "Peer", "Receive", "Scope", "Send", "names_for", "refuse"]
+__all__ = ["AccessCheck", "App", "Bodies", "Names", "Peer", "Receive", "Scope", "Send", "names_for", "refuse"]
 
 ROOT = 0  # may do anything anyway
 BURST = 2.0  # seconds' worth of requests at once
@@ -19,8 +19,8 @@ PUBLIC = frozenset(("/.well-known/agent-card.json", "/.well-known/agent.json"))
 CHALLENGE = b"www-authenticate"
 
 
-class Doors:
-    """Lets a request in or refuses it with a sentence. `rate` is in requests a second, 0 for any number."""
+class AccessCheck:
+    """Passes a request on or refuses it with a sentence. `rate` is in requests a second, 0 for any number."""
 
     def __init__(self, app: App, names: Names, token: str | None = None, rate: float = 0) -> None:
         self._app = app

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 
 from synapse.base.states import FAILED, REJECTED
-from synapse.tasks.engine import TaskEngine
+from synapse.event_emitter import SSEEvent
 from synapse.tasks.task import BadMessage, Json, Task
 
 KEY = "callback_url"
@@ -16,11 +16,10 @@ KEY = "callback_url"
 
 class Callbacks:
     """`check` raises `refused` for an address that is not called; `post` sends a document, off the task's
-    path, and checks the address again. One for an engine, however many doors lead to it."""
+    path, and checks the address again."""
 
     def __init__(
         self,
-        engine: TaskEngine,
         check: Callable[[str], Awaitable[object]],
         post: Callable[[str, Json], None],
         refused: type[Exception] = ValueError,
@@ -28,7 +27,6 @@ class Callbacks:
         self._check = check
         self._post = post
         self._refused = refused
-        engine.on_end(self._on_end)
 
     async def check(self, url: str) -> None:
         try:
@@ -36,9 +34,9 @@ class Callbacks:
         except self._refused as error:
             raise BadMessage(f"callback_url: {error}") from error
 
-    def _on_end(self, task: Task) -> None:
+    def task_changed(self, task: Task, _: SSEEvent) -> None:
         url = task.metadata.get(KEY)
-        if isinstance(url, str):
+        if task.ended and isinstance(url, str):
             self._post(url, answer(task))
 
 

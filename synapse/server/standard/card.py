@@ -73,7 +73,7 @@ def _skills(about: About) -> list[pb.AgentSkill]:
             id=about.agent_type,
             name=about.what,
             description=about.description or f"Does what {about.what} does: give it a task in plain words",
-            tags=["agent", *about.tags, about.agent_type],
+            tags=["agent", about.agent_type],
             examples=["review the changes in this directory"],
         ),
         pb.AgentSkill(

@@ -1,4 +1,4 @@
-"""The standard over gRPC, where the extra `grpc` is installed: the same handler behind another door."""
+"""The standard over gRPC, where the extra `grpc` is installed: the same handler on a listener of its own."""
 
 from __future__ import annotations
 
@@ -29,24 +29,40 @@ class GrpcMissing(Exception):
     """The extra is not installed."""
 
 
-async def serve_grpc(
-    engine: TaskEngine,
-    about: About,
-    push: PushSender,
-    address: str,
-    token: str,
-    largest: int,
-    rate: float,
-) -> grpc.aio.Server | None:
-    """An agent's door; None, and a line in the log, where it cannot be opened: the others are."""
-    extended = functools.partial(agent_card, about, token_set=True, full=True)
-    try:
-        server, port = await open_grpc(A2AHandler(engine, push, extended), address, token, largest, rate)
-    except (GrpcMissing, RuntimeError, OSError) as error:
-        logger.error("gRPC is not served at %s: %s", address, error)
-        return None
-    logger.info("gRPC is served at port %d", port)
-    return server
+class GrpcListener:
+    """An agent's gRPC port. Where it cannot be opened, that is logged, and the other listeners go on."""
+
+    def __init__(
+        self,
+        engine: TaskEngine,
+        about: About,
+        push: PushSender,
+        address: str,
+        token: str,
+        largest: int = LARGEST,
+        rate: float = 0,
+    ) -> None:
+        extended = functools.partial(agent_card, about, token_set=True, full=True)
+        self._handler = A2AHandler(engine, push, extended)
+        self._address = address
+        self._token = token
+        self._largest = largest
+        self._rate = rate
+        self._server: grpc.aio.Server | None = None  # while it is open
+
+    async def open(self) -> None:
+        try:
+            self._server, port = await open_grpc(
+                self._handler, self._address, self._token, self._largest, self._rate
+            )
+        except (GrpcMissing, RuntimeError, OSError) as error:
+            logger.error("gRPC is not served at %s: %s", self._address, error)
+            return
+        logger.info("gRPC is served at port %d", port)
+
+    async def close(self) -> None:
+        if self._server is not None:
+            await self._server.stop(0)
 
 
 async def open_grpc(

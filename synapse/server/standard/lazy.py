@@ -1,4 +1,4 @@
-"""The standard's doors, made at the first knock: its types take as long to load as all the rest."""
+"""The routes of the A2A standard, loaded at the first request: its types take as long to load as the rest."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from synapse.server.about import CARD, REST
 ROUTES = "synapse.server.standard.routes"
 
 
-class StandardDoor(BaseRoute):
-    """The routes of `make`, to be put behind all others."""
+class LazyStandardRoutes(BaseRoute):
+    """The routes that `make` returns. They come after all other routes."""
 
     def __init__(self, make: Callable[[], list[BaseRoute]]) -> None:
         self._make = make

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from synapse.registry import Entry
 from synapse.server.access.asgi import App, Receive, Scope, Send
-from synapse.server.access.checks import Bodies, Doors, Names, names_for
+from synapse.server.access.checks import AccessCheck, Bodies, Names, names_for
 from synapse.server.access.connections import HEAD_BYTES, Connection, at_most
 from synapse.server.access.peers import NOBODY, Peer, ask_kernel, is_loopback, search_tables
 from synapse.server.access.rates import MANY, Rates
@@ -37,13 +37,13 @@ def bearer(token: str) -> dict[str, str]:
 
 @pytest.fixture
 def open_port() -> Iterator[int]:
-    with serving(Doors(echo, Names())) as port:
+    with serving(AccessCheck(echo, Names())) as port:
         yield port
 
 
 @pytest.fixture
 def guarded_port() -> Iterator[int]:
-    with serving(Doors(echo, Names(), TOKEN)) as port:
+    with serving(AccessCheck(echo, Names(), TOKEN)) as port:
         yield port
 
 
@@ -104,8 +104,8 @@ class TestNames:
         assert Names(any_address=True).allow([data], [data]) is False
 
     @pytest.mark.parametrize("kind", ["websocket", "http"])
-    def test_websockets_have_the_same_door(self, kind: str) -> None:
-        sent = asgi(Doors(echo, Names()), {"type": kind, "headers": [(b"host", b"evil.example")]})
+    def test_websockets_are_checked_too(self, kind: str) -> None:
+        sent = asgi(AccessCheck(echo, Names()), {"type": kind, "headers": [(b"host", b"evil.example")]})
         assert sent[0]["type"] == ("websocket.close" if kind == "websocket" else "http.response.start")
         assert sent[0].get("code", 1008) == 1008
 
@@ -158,13 +158,13 @@ class TestUsers:
             assert ask_kernel(one.getsockname(), other.getsockname()) is None
 
     def test_what_cannot_be_told_is_refused(self) -> None:
-        sent = asgi(Doors(echo, Names()), {"type": "http", "headers": [(b"host", b"localhost")]})
+        sent = asgi(AccessCheck(echo, Names()), {"type": "http", "headers": [(b"host", b"localhost")]})
         assert sent[0]["status"] == 403 and b"--token-file" in sent[1]["body"]
 
     @needs_root
     @pytest.mark.parametrize("host", LOOPBACK)
     def test_another_user_reaches_nothing(self, host: str) -> None:
-        with serving(Doors(echo, Names()), host=host) as port:
+        with serving(AccessCheck(echo, Names()), host=host) as port:
             assert ask(port, host=host)[0] == 200
             for path in ("/", "/status", "/.well-known/agent-card.json", "/openapi.json"):
                 status, _, body = as_nobody(lambda path=path: ask(port, path, host=host))  # type: ignore[misc]
@@ -185,14 +185,14 @@ class TestUsers:
                 with socket.create_connection(("127.0.0.1", port)) as sock:
                     sock.sendall(b"GET /theirs HTTP/1.1\r\nHost: localhost\r\n\r\n")
 
-        with serving(Doors(app, Names())) as port:
+        with serving(AccessCheck(app, Names())) as port:
             as_nobody(lambda: send_and_hang_up(port))
             assert ask(port, "/ours")[0] == 200
         assert reached == ["/ours"]
 
     @needs_root
     def test_no_header_makes_another_user_ours(self) -> None:
-        with serving(Doors(echo, Names())) as port:
+        with serving(AccessCheck(echo, Names())) as port:
             headers = {"X-Forwarded-For": "127.0.0.1", "Forwarded": "for=127.0.0.1", "X-Real-IP": "127.0.0.1"}
             assert as_nobody(lambda: ask(port, headers=headers))[0] == 403
             assert ask(port, headers={"X-Forwarded-For": "6.6.6.6"})[2]["client"] == "127.0.0.1"
@@ -276,20 +276,20 @@ class TestRates:
         assert len(rates._full_at) == MANY
 
     def test_too_many_requests_are_told_when_to_come_back(self) -> None:
-        with serving(Doors(echo, Names(), rate=5)) as port:
+        with serving(AccessCheck(echo, Names(), rate=5)) as port:
             answers = [ask(port) for _ in range(15)]
         refused = [answer for answer in answers if answer[0] == 429]
         assert [status for status, _, _ in answers[:10]] == [200] * 10 and refused
         assert refused[0][1]["retry-after"] == "1" and "try again" in refused[0][2]["detail"]
 
     def test_guessing_tokens_is_slow(self) -> None:
-        with serving(Doors(echo, Names(), TOKEN, rate=5)) as port:
+        with serving(AccessCheck(echo, Names(), TOKEN, rate=5)) as port:
             answers = [ask(port, headers=bearer(f"guess-{n}"))[0] for n in range(15)]
         assert answers[:10] == [401] * 10 and 429 in answers
 
     @needs_root
     def test_another_user_does_not_use_up_ours(self) -> None:
-        with serving(Doors(echo, Names(), TOKEN, rate=5)) as port:
+        with serving(AccessCheck(echo, Names(), TOKEN, rate=5)) as port:
             assert 429 in as_nobody(lambda: [ask(port)[0] for _ in range(15)])
             assert ask(port, headers=bearer(TOKEN))[0] == 200
 
@@ -449,7 +449,7 @@ class TestConnections:
 
     def test_requests_one_after_the_other_on_one_connection(self) -> None:
         request = b"GET /%d HTTP/1.1\r\nHost: localhost\r\n\r\n"
-        with serving(Doors(Bodies(echo, 100), Names())) as port:
+        with serving(AccessCheck(Bodies(echo, 100), Names())) as port:
             last = b"GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
             answer = raw(port, b"".join(request % n for n in range(50)) + last)
         assert answer.count(b"HTTP/1.1 200 ") == 51
@@ -463,7 +463,7 @@ class TestConnections:
             return await find(self)
 
         monkeypatch.setattr(Peer, "_find", counting)
-        with serving(Doors(echo, Names())) as port:
+        with serving(AccessCheck(echo, Names())) as port:
             request = b"GET / HTTP/1.1\r\nHost: localhost\r\n"
             raw(port, request + b"\r\n" + request + b"\r\n" + request + b"Connection: close\r\n\r\n")
         assert len(asked) == 1
@@ -486,7 +486,7 @@ class TestAgents:
     def ask(self, entry: Entry, path: str = "/status", **more: Any) -> Answer:
         return ask(int(str(entry["port"])), path, **more)
 
-    def test_every_door_of_an_agent(self, home: Home) -> None:
+    def test_every_listener_of_an_agent(self, home: Home) -> None:
         home.run("start", "dummy", "--name", "a", SYNAPSE_LIMITS__BODY="2000", SYNAPSE_LIMITS__RATE="8")
         entry = home.agents()["a"]
         assert self.ask(entry)[0] == 200

@@ -83,7 +83,7 @@ def test_the_same_handler_with_a_token() -> None:
         from a2a.types import a2a_pb2_grpc
 
         async with served() as server:
-            door, port = await open_grpc(A2AHandler(server.engine), "127.0.0.1:0", "secret", rate=2)
+            listener, port = await open_grpc(A2AHandler(server.engine), "127.0.0.1:0", "secret", rate=2)
             async with grpc.aio.insecure_channel(f"127.0.0.1:{port}") as channel:
                 make: Any = a2a_pb2_grpc.A2AServiceStub
                 stub = make(channel)
@@ -103,6 +103,6 @@ def test_the_same_handler_with_a_token() -> None:
                         await stub.SendMessage(request, metadata=known)
                 assert again.value.code() == grpc.StatusCode.RESOURCE_EXHAUSTED
                 assert "try again in" in str(again.value.details())
-            await door.stop(0)
+            await listener.stop(0)
 
     asyncio.run(test())

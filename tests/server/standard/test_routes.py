@@ -1,4 +1,4 @@
-"""The standard's doors: the card, versions, extensions, and what is wrong with a request."""
+"""The standard's routes: the card, versions, extensions, and what is wrong with a request."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Looks at the screen's contents from time to time, and keeps the output log of them."""
+"""The host feature that writes the output log: it reads the screen's contents from time to time."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ LOOK_EVERY = 1.0  # seconds between two looks
 LOOKS_IN_BURST = 20  # beyond these, until it is quiet again: some 50,000 lines, which is what the log holds
 
 
-class LogKeeper:
+class ScreenLog:
     """`later` is the loop's call_later."""
 
     def __init__(
@@ -37,7 +37,7 @@ class LogKeeper:
             self._look()
         self._look_later(LOOK_EVERY)
 
-    def end(self) -> None:
+    async def close(self) -> None:
         """The last look."""
         try:
             self._log.end(self._screen.contents().split("\n"))

@@ -1,0 +1,79 @@
+"""Where the agent's rows are in the human's terminal, and which of them may be drawn over."""
+
+from __future__ import annotations
+
+from synapse.terminal.overlay import blank_rows, shift
+from synapse.terminal.screen import Screen
+
+NEVER = -1e9  # a time before every other
+QUESTIONS = 3  # times that a terminal is asked where its cursor is
+ASK_AGAIN = 0.5  # seconds
+_CLEARS = (b"\x1b[2J", b"\x1bc")
+
+
+class Placement:
+    """A `young` model began in the middle of the output: only what was written since can be put back after
+    a drawing. The main screen is known once it is `placed`: an agent that began below a shell's prompt is
+    not in the rows where the model has it, and the rows of the shell are never covered."""
+
+    def __init__(self, screen: Screen, young: bool, placed: bool) -> None:
+        self._screen = screen
+        self._young = young
+        self._known = {False: not young and placed, True: not young}  # by whether it is the alternate screen
+        self._alternate = screen.alternate_screen
+        self._above = 0  # rows of the main screen that are the shell's
+        self._began = (0, 0)  # how many they were, and how many rows had scrolled then
+        self.questions_left = 0 if young else QUESTIONS
+        self.asked_at = NEVER
+
+    @property
+    def is_known(self) -> bool:
+        """Whether the screen that is shown now may be drawn on."""
+        return self._known[self._screen.alternate_screen]
+
+    def free(self) -> tuple[tuple[int, int], int]:
+        """The part of the screen that may be covered: its size, and the rows above it."""
+        above = 0 if self._screen.alternate_screen else self._above
+        cols, rows = self._screen.size
+        return (cols, rows - above), above
+
+    def ask(self, now: float) -> bool:
+        """Whether the terminal is to be asked now."""
+        if now - self.asked_at < ASK_AGAIN:
+            return False
+        self.questions_left -= 1
+        self.asked_at = now
+        return True
+
+    def place(self, row: int, column: int) -> bool:
+        """The terminal's cursor is there, and so is the model's: whether that tells where the rows are."""
+        x, y = self._screen.cursor
+        if column != x or not shift(self._screen, row - y):
+            return False
+        self._above = blank_rows(self._screen)
+        self._began = (self._above, self._screen.has_scrolled())
+        self._known[False] = True
+        return True
+
+    def learn(self, data: bytes) -> None:
+        """From what the agent has written, which the screen shows already."""
+        if all(self._known.values()) and not self._above:
+            return
+        alternate = self._screen.alternate_screen
+        entered = alternate and not self._alternate
+        cleared = any(mark in data for mark in _CLEARS) or self._screen.has_scrolled() >= self._screen.size[1]
+        self._alternate = alternate
+        self._known[alternate] = self._known[alternate] or entered or cleared
+        if self._above and not alternate:
+            rows, scrolled = self._began
+            left = rows - (self._screen.has_scrolled() - scrolled)
+            self._above = 0 if cleared else max(min(self._above, left), 0)
+
+    def resized(self) -> None:
+        """Every terminal decides itself where the rows above go."""
+        if not self._young:
+            self._known[False], self.questions_left, self.asked_at = False, QUESTIONS, NEVER
+
+    def console_changed(self) -> None:
+        """Another terminal is given all of the screen."""
+        self._known[False], self._above = not self._young, 0

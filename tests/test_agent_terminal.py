@@ -1,0 +1,228 @@
+"""An agent's terminal in its host: the relay's frames in, what the rest of the host sees, frames back."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import pytest
+
+from synapse.agents.base import Channel, Surroundings
+from synapse.controller import CONTEXT_LENGTH, TerminalController
+from synapse.keys.typed import CLEARED, SUBMITTED, TYPED
+from synapse.profiles.loader import load_profile
+from synapse.relay import wire
+
+
+class Wrapped:
+    """A controller, the frames that it sends, and a clock that the test sets."""
+
+    def __init__(self, profile: str = "dummy") -> None:
+        self.now = 100.0
+        self.sent: list[tuple[int, bytes]] = []
+        around = Surroundings("/work", {}, 0.0, 1)
+        self.controller = TerminalController(
+            load_profile(profile), Channel(around), self._send, 80, 24, lambda: self.now
+        )
+
+    def _send(self, frame: bytes) -> None:
+        self.sent += wire.Unpacker().feed(frame)
+
+    def typed(self) -> bytes:
+        return b"".join(payload for kind, payload in self.sent if kind == wire.TYPE)
+
+    def told(self, kind: int) -> list[Any]:
+        return [json.loads(payload) for sent, payload in self.sent if sent == kind]
+
+
+@pytest.fixture
+def wrapped() -> Wrapped:
+    return Wrapped()
+
+
+# --- what the agent writes --------------------------------------------------------------------------------
+
+
+def test_output_is_on_the_screen_before_anybody_is_told(wrapped: Wrapped) -> None:
+    controller = wrapped.controller
+    seen: list[tuple[bytes, str]] = []
+    controller.add_output_callback(lambda data: seen.append((data, controller.get_context())))
+    controller.feed(b"hello")
+    controller.feed(b" you")
+    assert seen == [(b"hello", "hello"), (b" you", "hello you")]
+    assert controller.written == 9
+
+
+def test_a_callback_that_is_removed_is_told_no_more(wrapped: Wrapped) -> None:
+    seen: list[object] = []
+    controller = wrapped.controller
+    controller.add_output_callback(seen.append)
+    controller.add_status_callback(seen.append)
+    controller.remove_output_callback(seen.append)
+    controller.remove_output_callback(seen.append)  # that is no error
+    controller.remove_status_callback(seen.append)
+    controller.remove_status_callback(seen.append)
+    controller.feed(b"\x1b[?2004h$ ")
+    wrapped.now += 60
+    controller.check_status()
+    assert seen == []
+
+
+def test_the_context_is_the_last_of_the_rendered_text(wrapped: Wrapped) -> None:
+    wrapped.controller.feed(b"\r\n".join(b"\x1b[32mline %d\x1b[m" % number for number in range(1000)))
+    context = wrapped.controller.get_context()
+    assert len(context) == CONTEXT_LENGTH and context.endswith("line 998\nline 999")
+    assert wrapped.controller.get_context(8) == "line 999"
+
+
+def test_a_new_size_is_the_screens(wrapped: Wrapped) -> None:
+    wrapped.controller.resized(100, 30)
+    assert wrapped.controller.screen.size == (100, 30)
+
+
+@pytest.mark.parametrize(("present", "answer"), [(True, b""), (False, b"\x1b[1;3R")])
+def test_a_terminal_query_is_answered_where_no_human_has_a_terminal(present: bool, answer: bytes) -> None:
+    wrapped = Wrapped()
+    wrapped.controller.console_changed(present)
+    wrapped.controller.feed(b"ab\x1b[6n")
+    assert wrapped.typed() == answer
+
+
+def test_pastes_are_taken_while_the_agent_has_switched_them_on(wrapped: Wrapped) -> None:
+    controller = wrapped.controller
+    assert not controller.takes_pastes
+    controller.feed(b"\x1b[?2004h")
+    assert controller.takes_pastes
+    controller.feed(b"\x1b[?2004l")
+    assert not controller.takes_pastes
+
+
+# --- status -----------------------------------------------------------------------------------------------
+
+
+def test_the_status_starts_as_processing_and_each_change_is_told_once(wrapped: Wrapped) -> None:
+    controller = wrapped.controller
+    changes: list[str] = []
+    controller.add_status_callback(changes.append)
+    assert controller.status == "PROCESSING"
+    controller.feed(b"dummy> ")
+    for _ in range(10):
+        wrapped.now += 5
+        controller.check_status()
+    assert changes == ["READY"] and controller.status == "READY"
+    assert controller.explain()["status"] == "READY"
+
+
+def test_the_exit_is_known_and_ends_the_turn(wrapped: Wrapped) -> None:
+    controller = wrapped.controller
+    controller.human_typed(SUBMITTED, 1, True, "")
+    assert controller.running and controller.exit_status is None
+    controller.exited(3)
+    assert not controller.running and controller.exit_status == 3
+    assert controller.observer.turns.finished[-1].outcome == "failed"
+    assert controller.observer.error is not None
+
+
+# --- what is typed ----------------------------------------------------------------------------------------
+
+
+def test_text_is_typed_with_what_submits_it(wrapped: Wrapped) -> None:
+    wrapped.controller.write("hello")
+    assert wrapped.typed() == b"hello"
+    assert wrapped.controller.draft and wrapped.controller.draft_text is None
+    wrapped.controller.write(" いろは", "\r")
+    assert wrapped.typed() == "hello いろは\r".encode()
+    assert not wrapped.controller.draft and wrapped.controller.draft_text == ""
+
+
+def test_interrupt_presses_the_profiles_keys_and_stop_is_the_relays(wrapped: Wrapped) -> None:
+    wrapped.controller.interrupt()
+    wrapped.controller.stop()
+    assert wrapped.sent == [(wire.TYPE, wrapped.controller.profile.interrupt_keys), (wire.STOP, b"")]
+
+
+@pytest.mark.parametrize(
+    ("what", "empty", "text", "draft"),
+    [
+        (TYPED, False, "he", (True, "he")),
+        (TYPED, False, None, (True, None)),
+        (CLEARED, True, "", (False, "")),
+        (SUBMITTED, True, "", (False, "")),
+    ],
+)
+def test_a_humans_keys_tell_the_draft(
+    wrapped: Wrapped, what: int, empty: bool, text: str | None, draft: tuple[bool, str | None]
+) -> None:
+    controller = wrapped.controller
+    changes: list[int] = []
+    controller.on_change(lambda: changes.append(controller.keys))
+    controller.human_typed(what, 7, empty, text)
+    assert (controller.draft, controller.draft_text) == draft
+    assert controller.keys == 7 and controller.last_key == wrapped.now and changes == [7]
+
+
+def test_a_draft_of_before_counts_as_typed_now(wrapped: Wrapped) -> None:
+    wrapped.controller.set_draft(True, "")
+    assert wrapped.controller.last_key < 0
+    wrapped.controller.set_draft(False, "half a line")
+    assert wrapped.controller.last_key == wrapped.now
+
+
+# --- injections -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("more", "keys", "output"),
+    [({}, 5, 3), ({"known_output": False}, 5, None), ({"careful": False}, None, None)],
+)
+def test_an_injection_names_what_is_known_here(
+    wrapped: Wrapped, more: dict[str, Any], keys: int | None, output: int | None
+) -> None:
+    controller = wrapped.controller
+    controller.human_typed(TYPED, 5, False, "x")
+    controller.feed(b"abc")
+    outcomes: list[str] = []
+    controller.inject("task/1", [(0.0, b"\xffhi"), (0.1, b"\r")], outcomes.append, **more)
+    (request,) = wrapped.told(wire.INJECT)
+    assert request == {
+        "id": "task/1",
+        "keys": keys,
+        "output": output,
+        "draft": None,
+        "steps": [[0.0, "\xffhi"], [0.1, "\r"]],
+    }
+    controller.injected("another", "done")
+    assert outcomes == []
+    controller.injected("task/1", "done")
+    controller.injected("task/1", "told again")
+    assert outcomes == ["done"]
+
+
+# --- lines for other agents -------------------------------------------------------------------------------
+
+COMMAND = {"id": "run-1", "name": "codex", "line": "@codex hi", "message": "hi"}
+
+
+def test_a_line_is_refused_while_nobody_takes_lines(wrapped: Wrapped) -> None:
+    wrapped.controller.command(COMMAND)
+    (told,) = wrapped.told(wire.COMMAND_TAKEN)
+    assert told["id"] == "run-1" and told["refused"]
+
+
+def test_a_line_is_taken_or_kept_with_the_reason(wrapped: Wrapped) -> None:
+    controller = wrapped.controller
+    taken: list[Callable[[str | None], None]] = []
+    refused: list[Mapping[str, Any]] = []
+    routing = {"enabled": True, "pattern": "", "passthrough_on_fail": True}
+    controller.take_commands(["codex"], routing, lambda command, answer: taken.append(answer), refused.append)
+    assert wrapped.told(wire.NAMES) == [{**routing, "names": ["codex"]}]
+    controller.command(COMMAND)
+    controller.command(COMMAND)
+    assert wrapped.told(wire.COMMAND_TAKEN) == [], "it is not stored yet"
+    taken[0](None)
+    taken[1]("the disk is full")
+    assert wrapped.told(wire.COMMAND_TAKEN) == [{"id": "run-1"}, {"id": "run-1", "kept": "the disk is full"}]
+    refusal = {**COMMAND, "reason": "no such agent"}
+    controller.command(refusal)
+    assert refused == [refusal] and len(taken) == 2
