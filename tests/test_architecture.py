@@ -26,8 +26,7 @@ ALLOWED: dict[str, set[str]] = {
     "fences": set(),
     "output_parser": {"fences"},
     # the relay process, and what starts it
-    "input_router": {"errors", "keys"},
-    "relay": {"base", "input_router", "keys", "terminal"},
+    "relay": {"base", "keys", "terminal"},
     "agent_context": set(),
     "launch": {
         "agent_context", "agents", "base", "config", "errors", "peers", "profiles", "registry", "relay",
@@ -43,6 +42,7 @@ ALLOWED: dict[str, set[str]] = {
     },
     "peers": {"base", "errors", "registry"},
     "a2a_client": {"errors", "peers", "registry", "tasks"},
+    "input_router": {"a2a_client", "errors", "keys", "registry"},
     "messages": {
         "a2a_client", "base", "config", "controller", "errors", "launch", "peers", "registry", "relay",
         "tasks", "terminal",
@@ -71,7 +71,7 @@ FREE = {"__init__", "__main__"}  # the public names, and the way into every comm
 
 # Loaded before the agent starts, or by commands that must be quick: nothing that has to be installed.
 STANDARD_LIBRARY_ONLY = {
-    "errors", "base", "keys", "profiles", "config", "registry", "input_router", "relay", "agent_context",
+    "errors", "base", "keys", "profiles", "config", "registry", "relay", "agent_context",
     "launch", "dummy_agent",
     "peers.control", "peers.local", "peers.local_http", "peers.sse", "peers.task",
     "terminal.cells", "terminal.modes", "tasks.loop_guard",

@@ -12,7 +12,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from synapse.input_router import Action, InputRouter
+    from synapse.keys.router import Action, KeyRouter
     from synapse.relay.injector import Injector, Steps
     from synapse.relay.link import HostLink
     from synapse.relay.reactor import Reactor
@@ -42,7 +42,7 @@ class Keyboard:
         self._on_keys = on_keys
         self._log = log
         self._outbox = Outbox(reactor, link, injector, clear, self._submit, self._keep, log)
-        self._made: InputRouter | None = None
+        self._made: KeyRouter | None = None
         self._reads = 0
         self._settling = False
         self.keys = 0  # how often a human has typed
@@ -52,15 +52,15 @@ class Keyboard:
         self._reactor.later(LOAD_AFTER, self._load)
 
     @property
-    def _router(self) -> InputRouter:
+    def _router(self) -> KeyRouter:
         return self._load()
 
-    def _load(self) -> InputRouter:
+    def _load(self) -> KeyRouter:
         """For the first key, or before; it knows nobody until the host says who there is."""
         if self._made is None:
-            from synapse.input_router import InputRouter
+            from synapse.keys.router import KeyRouter
 
-            self._made = InputRouter(names=(), cooked=self._pty.is_cooked)
+            self._made = KeyRouter(names=(), cooked=self._pty.is_cooked)
         return self._made
 
     @property
