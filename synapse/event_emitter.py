@@ -211,6 +211,10 @@ class EventEmitterRegistry:
         self._emitters.pop(task_id, None)
 
 
+# For scripts: `synapse.a2a_compat.TaskStore` sends its events to these emitters. A host has its own registry.
+emitter_registry = EventEmitterRegistry()
+
+
 def timestamp(at: float | None = None) -> str:
     moment = datetime.now(UTC) if at is None else datetime.fromtimestamp(at, UTC)
     return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -51,7 +51,7 @@ ALLOWED: dict[str, set[str]] = {
         "a2a_client", "base", "controller", "errors", "event_emitter", "keys", "peers", "registry", "tasks",
         "watch",
     },
-    "a2a_compat": {"server"},
+    "a2a_compat": {"base", "event_emitter", "output_parser", "server", "tasks"},
     "host": {
         "a2a_client", "agent_context", "agents", "base", "config", "controller", "delivery", "launch",
         "messages", "profiles", "registry", "relay", "server", "tasks", "terminal",

@@ -53,7 +53,7 @@ class Message(BaseModel):
     model_config = ConfigDict(populate_by_name=True)
     role: Literal["user", "agent"] = "user"
     parts: list[Part] = Field(min_length=1, max_length=1000)
-    message_id: Id | None = Field(None, validation_alias=AliasChoices("message_id", "messageId"))
+    message_id: Id | None = Field(default=None, validation_alias=AliasChoices("message_id", "messageId"))
     metadata: dict[str, Any] | None = None
 
     def neutral(self) -> Json:
