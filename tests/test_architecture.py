@@ -35,26 +35,31 @@ ALLOWED: dict[str, set[str]] = {
     "agents": {"base", "registry"},
     "watch": {"agents", "profiles", "registry", "terminal"},
     "input_detector": {"watch"},
-    "controller": {"agents", "keys", "profiles", "relay", "terminal", "watch"},
+    "agent_terminal": {"agents", "keys", "profiles", "relay", "terminal", "watch"},
     "tasks": {"base", "errors", "event_emitter", "registry"},
     "delivery": {
-        "base", "controller", "keys", "output_parser", "profiles", "registry", "relay", "tasks", "watch",
+        "agent_terminal", "base", "keys", "output_parser", "profiles", "registry", "relay", "tasks", "watch",
     },
     "peers": {"base", "errors", "registry"},
     "a2a_client": {"errors", "peers", "registry", "tasks"},
     "input_router": {"a2a_client", "errors", "keys", "registry"},
     "messages": {
-        "a2a_client", "base", "config", "controller", "errors", "launch", "peers", "registry", "relay",
+        "a2a_client", "agent_terminal", "base", "config", "errors", "launch", "peers", "registry", "relay",
         "tasks", "terminal",
     },
     "server": {
-        "a2a_client", "base", "controller", "errors", "event_emitter", "keys", "peers", "registry", "tasks",
-        "watch",
+        "a2a_client", "agent_terminal", "base", "errors", "event_emitter", "keys", "peers", "registry",
+        "tasks", "watch",
     },
     "a2a_compat": {"base", "event_emitter", "output_parser", "server", "tasks"},
     "host": {
-        "a2a_client", "agent_context", "agents", "base", "config", "controller", "delivery", "launch",
+        "a2a_client", "agent_context", "agent_terminal", "agents", "base", "config", "delivery", "launch",
         "messages", "profiles", "registry", "relay", "server", "tasks", "terminal",
+    },
+    # for scripts
+    "controller": {
+        "a2a_client", "base", "errors", "input_detector", "input_router", "keys", "launch", "peers",
+        "profiles", "registry", "relay",
     },
     # commands
     "testing": {"relay", "terminal"},

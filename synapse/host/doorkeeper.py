@@ -6,9 +6,9 @@ import asyncio
 import socket
 from typing import TYPE_CHECKING
 
+from synapse.agent_terminal import AgentTerminal
 from synapse.base.loading import load
 from synapse.config import Settings
-from synapse.controller import TerminalController
 from synapse.server.about import About
 from synapse.server.outbound import Outbound
 from synapse.tasks.engine import TaskEngine
@@ -37,7 +37,7 @@ class Doorkeeper:
         self._doors: list[Door] = []
 
     def serve(
-        self, controller: TerminalController, engine: TaskEngine, about: About, outbound: Outbound
+        self, controller: AgentTerminal, engine: TaskEngine, about: About, outbound: Outbound
     ) -> asyncio.Task[None]:
         """Until `close`, unless something fails."""
         self._serving = asyncio.ensure_future(self._serve(controller, engine, about, outbound))
@@ -50,7 +50,7 @@ class Doorkeeper:
             door.close()
 
     async def _serve(
-        self, controller: TerminalController, engine: TaskEngine, about: About, outbound: Outbound
+        self, controller: AgentTerminal, engine: TaskEngine, about: About, outbound: Outbound
     ) -> None:
         await _knock(self._tcp, self._control)
         await load(*SERVER)  # the agent is looked after meanwhile
@@ -58,7 +58,7 @@ class Doorkeeper:
         await asyncio.gather(*(door.open() for door in self._doors))
 
     def _make(
-        self, controller: TerminalController, engine: TaskEngine, about: About, outbound: Outbound
+        self, controller: AgentTerminal, engine: TaskEngine, about: About, outbound: Outbound
     ) -> list[Door]:
         from synapse.a2a_client import AsyncA2AClient, Origin
         from synapse.server.access.checks import Bodies, Doors, names_for

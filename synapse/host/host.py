@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import uvloop
 
 from synapse.agent_context import SYSTEM, build_instructions
+from synapse.agent_terminal import AgentTerminal
 from synapse.agents.base import Surroundings
 from synapse.agents.channels import open_channel
 from synapse.agents.events import EventReceiver
@@ -23,7 +24,6 @@ from synapse.base import paths, processes
 from synapse.base.loading import load
 from synapse.config import Limits as LimitSettings
 from synapse.config import Settings, unpack_settings
-from synapse.controller import TerminalController
 from synapse.delivery.courier import Delivery
 from synapse.host.aftermath import clean_up
 from synapse.host.doorkeeper import Doorkeeper
@@ -72,7 +72,7 @@ class Host:
         self._met = asyncio.Event()  # the relay has said hello, or will never say it
         self._console: dict[str, object] | None = None
         self._status_timer: asyncio.TimerHandle | None = None
-        self._controller: TerminalController | None = None
+        self._controller: AgentTerminal | None = None
         self._display: Display | None = None
         self._inbox: Inbox
         self._messenger: Messenger | None = None
@@ -295,7 +295,7 @@ class Host:
         env = {**os.environ, **{key: value or "" for key, value in profile.env.items()}}
         surroundings = Surroundings(str(entry["working_dir"]), env, float(str(hello["started_at"])), child)
         channel = open_channel(profile.channel, surroundings)
-        self._controller = controller = TerminalController(profile, channel, self._send, cols, rows)
+        self._controller = controller = AgentTerminal(profile, channel, self._send, cols, rows)
         self._controller.keys, self._controller.written = int(hello["keys"]), int(hello["written"])
         self._controller.set_draft(*hello.get("draft", (True, "")))
         self._controller.stir = self._watch_status

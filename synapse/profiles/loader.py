@@ -53,6 +53,7 @@ __all__ = [
     "instruction_arguments",
     "list_profiles",
     "load_profile",
+    "pack_fields",
     "pack_profile",
     "profile_names",
     "runs_bare",
@@ -63,6 +64,7 @@ BUILT_IN = "built-in"
 USER = "user"
 USER_OVER_BUILT_IN = "user, over the built-in one"
 DEFAULT = "default"
+SCRIPT = "script"
 
 
 class Listed(Record):
@@ -93,7 +95,10 @@ def load_profile(name: str) -> Profile:
 
 def explain_profile(name: str) -> Explained:
     path, source = _find(name)
-    layers = _layers(name, path)
+    return _explain(name, source, path, _layers(name, path))
+
+
+def _explain(name: str, source: str, path: str, layers: list[tuple[str, dict[str, Any]]]) -> Explained:
     values: dict[str, Any] = {}
     origins: dict[str, str] = {}
     for key, default in DEFAULTS.items():
@@ -107,7 +112,17 @@ def explain_profile(name: str) -> Explained:
 
 def pack_profile(name: str) -> dict[str, Any]:
     """A profile as JSON carries it: the file may change while the agent runs."""
-    explained = explain_profile(name)
+    return _pack(explain_profile(name))
+
+
+def pack_fields(name: str, given: dict[str, Any]) -> dict[str, Any]:
+    """The same for a profile without a file, from the fields that a script gives."""
+    if not is_name(name) or name in RESERVED:
+        raise ProfileError(f"{name!r} cannot name an agent: use letters, digits, _ and -")
+    return _pack(_explain(name, SCRIPT, SCRIPT, [(SCRIPT, _check(given, SCRIPT))]))
+
+
+def _pack(explained: Explained) -> dict[str, Any]:
     return {key: getattr(explained, key) for key in ("name", "source", "path", "values")}
 
 

@@ -13,7 +13,7 @@ from starlette.routing import BaseRoute
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from synapse import __version__
-from synapse.controller import TerminalController
+from synapse.agent_terminal import AgentTerminal
 from synapse.server.about import About
 from synapse.server.dialect.external_routes import ExternalAgents
 from synapse.server.dialect.routes import dialect_routes
@@ -34,7 +34,7 @@ class Status(BaseModel):
 
 
 def public_app(
-    controller: TerminalController,
+    controller: AgentTerminal,
     engine: TaskEngine,
     about: About,
     outbound: Outbound,
@@ -73,7 +73,7 @@ def public_app(
 
 
 def private_app(
-    controller: TerminalController,
+    controller: AgentTerminal,
     engine: TaskEngine,
     about: About,
     outbound: Outbound,
