@@ -1,4 +1,4 @@
-"""AgentTerminal: one agent's terminal as the rest of the host sees it."""
+"""AgentTerminal: one agent's terminal as the host sees it: screen, status, and keys typed into it."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ TakeCommand = Callable[[Mapping[str, Any], Callable[[str | None], None]], None]
 
 
 class AgentTerminal:
-    """Fed by the relay's frames; everything typed into the agent goes back to the relay.
+    """The relay's frames are fed into it; what it types into the agent goes back to the relay.
 
-    `send` takes a frame for the relay. Times come from `clock`, so that tests set them.
+    `send` takes a frame for the relay. `clock` gives the time, so that tests can set it.
     """
 
     def __init__(
@@ -39,11 +39,11 @@ class AgentTerminal:
         self.exit_status: int | None = None
         self._send = send
         self._clock = clock
-        self.stir: Callable[[], None] = lambda: None  # the host's: look at the status soon
-        self.keys = 0  # how often a human has typed, as far as is known here
-        self.written = 0  # bytes that the agent has written, as far as is known here
-        self.draft = False  # a human has typed something that is not submitted
-        self.draft_text: str | None = ""  # what it is, if that is known
+        self.stir: Callable[[], None] = lambda: None  # set by the host: check the status soon
+        self.keys = 0  # how often a human has typed, as far as the host knows
+        self.written = 0  # bytes that the agent has written, as far as the host knows
+        self.draft = False  # a human has typed text and not submitted it
+        self.draft_text: str | None = ""  # the text, if it is known
         self.last_key = -1e9
         self._change_callbacks: list[Callable[[], None]] = []
         self._on_command: TakeCommand | None = None
@@ -63,7 +63,7 @@ class AgentTerminal:
 
     @property
     def takes_pastes(self) -> bool:
-        """Whether text is given to the agent as a bracketed paste now."""
+        """Whether text is sent to the agent as a bracketed paste now."""
         return self.profile.paste != "plain" and self.screen.mode(2004)
 
     # --- from the relay -----------------------------------------------------------------------------------
@@ -87,7 +87,7 @@ class AgentTerminal:
         self._typed(what, empty, text)
 
     def command(self, command: Mapping[str, Any]) -> None:
-        """A human has typed a line for another agent (wire.COMMAND), or one that cannot be sent (REFUSED)."""
+        """A human has typed a line for another agent (wire.COMMAND), or an invalid one (wire.REFUSED)."""
         if "reason" in command:
             self._on_refusal(command)
             return
@@ -100,14 +100,14 @@ class AgentTerminal:
         if self._on_command is not None:
             self._on_command(command, answer)
         else:
-            refused = {"id": name, "refused": "nobody takes lines for other agents"}
+            refused = {"id": name, "refused": "lines for other agents are not accepted yet"}
             self._send(wire.pack_json(wire.COMMAND_TAKEN, refused))
 
     def set_draft(self, empty: bool, text: str | None) -> None:
-        """What a human has in the composer; None if that cannot be known."""
+        """The human's draft in the composer; `text` is None if it is not known."""
         self.draft, self.draft_text = not empty, text
         if self.draft:
-            self.last_key = self._clock()  # it is left alone for a while
+            self.last_key = self._clock()  # nothing is typed over it for a while
 
     def _typed(self, what: int, empty: bool, text: str | None) -> None:
         self.last_key = self._clock()
@@ -132,18 +132,18 @@ class AgentTerminal:
     # --- for the host -------------------------------------------------------------------------------------
 
     def check_status(self) -> float | None:
-        """Look at screen, transcript and clock; seconds until it is worth looking again, if ever."""
+        """Check screen, transcript and clock. Returns the seconds until the next check, if one is due."""
         return self.observer.check(self._clock())
 
     def explain(self) -> dict[str, Any]:
         return self.observer.explain(self._clock())
 
     def write(self, data: str, submit_seq: str | None = None) -> None:
-        """Type text, and then what submits it."""
+        """Type text, and then the keys that submit it."""
         self.type_keys(data.encode() + (submit_seq or "").encode())
 
     def type_keys(self, data: bytes) -> None:
-        """Keys of somebody who types from elsewhere."""
+        """Type keys that come over HTTP, not from the human's terminal."""
         self._type(data)
         what = what_was_typed(data)
         draft = what == TYPED or (self.draft and what not in (SUBMITTED, CLEARED))
@@ -156,11 +156,11 @@ class AgentTerminal:
         on_command: TakeCommand,
         on_refusal: Callable[[Mapping[str, Any]], None],
     ) -> None:
-        """Have lines such as `@codex review this` sent here from now on, for these names.
+        """Tell the relay to send lines such as `@codex review this` to the host, for these names.
 
-        `routing` is `enabled`, `pattern`, `passthrough_on_fail` of the settings. `on_command` is given each
-        command, and what to call when it is stored, with None, or else with the reason why it cannot be sent:
-        the line then stays where it is. The same id may come again, from a relay that has had no answer."""
+        `routing` has `enabled`, `pattern` and `passthrough_on_fail` of the settings. `on_command` gets each
+        command and a function to call: with None when the command is stored, or with the reason why it cannot
+        be sent; the line then stays in the composer. A relay that got no answer sends the same id again."""
         self._on_command, self._on_refusal = on_command, on_refusal
         self._send(wire.pack_json(wire.NAMES, {**routing, "names": list(names)}))
 
@@ -173,12 +173,13 @@ class AgentTerminal:
         known_output: bool = True,
         draft: str | None = None,
     ) -> None:
-        """Type between a human's keys: each of the steps after its pause. `done` is told what became of it.
+        """Type the steps between a human's keys, each after its pause. `done` gets the outcome.
 
-        A careful one is refused if there was a key, or with `known_output` output, that is not known here.
-        `draft` is what the composer then holds of the human's, where that changes."""
+        With `careful` the relay refuses it if a human has typed a key that the host does not know yet; with
+        `known_output` also if the agent has written something new. `draft` is the human's text that the
+        composer holds afterwards, if that changes."""
         self._injections[name] = done
-        self.observer.key(False, self._clock())  # what it echoes is not output
+        self.observer.key(False, self._clock())  # its echo does not count as output of the agent
         request = {
             "id": name,
             "keys": self.keys if careful else None,
@@ -189,15 +190,15 @@ class AgentTerminal:
         self._send(wire.pack_json(wire.INJECT, request))
 
     def interrupt(self) -> None:
-        """Press what interrupts this agent."""
+        """Press the keys that interrupt this agent."""
         self._type(self.profile.interrupt_keys)
 
     def stop(self) -> None:
-        """End the agent, and with it the relay."""
+        """End the agent and its relay."""
         self._send(wire.pack(wire.STOP))
 
     def get_context(self, length: int = CONTEXT_LENGTH) -> str:
-        """The last of the rendered text."""
+        """The last characters of the rendered text."""
         return self.screen.contents(last_rows=length)[-length:]
 
     def add_output_callback(self, callback: Callable[[bytes], None]) -> None:
@@ -211,7 +212,7 @@ class AgentTerminal:
         self._status_callbacks.append(callback)
 
     def on_change(self, callback: Callable[[], None]) -> None:
-        """Tell when somebody has typed."""
+        """Call it when somebody has typed."""
         self._change_callbacks.append(callback)
 
     def remove_status_callback(self, callback: Callable[[str], None]) -> None:
