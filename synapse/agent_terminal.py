@@ -39,8 +39,8 @@ class AgentTerminal:
         self.exit_status: int | None = None
         self._send = send
         self._clock = clock
-        self.stir: Callable[[], None] = lambda: None  # set by the host: check the status soon
-        self.keys = 0  # how often a human has typed, as far as the host knows
+        self.stir: Callable[[], None] = lambda: None  # the host's: look at the status soon
+        self.keys = 0  # how often a human has typed, as far as is known here
         self.written = 0  # bytes that the agent has written, as far as the host knows
         self.draft = False  # a human has typed text and not submitted it
         self.draft_text: str | None = ""  # the text, if it is known

@@ -64,14 +64,12 @@ class Doorkeeper:
         from synapse.server.access.checks import Bodies, Doors, names_for
         from synapse.server.access.connections import at_most
         from synapse.server.app import Door, private_app, public_app
-        from synapse.server.dialect.external import ExternalThroughClient
+        from synapse.server.dialect.external import ExternalClient
 
         limits, ip = self._settings.limits, self._tcp.getsockname()[0]
         names = names_for(ip, about.url, self._settings.allowed_hosts)
         origin = Origin(about.agent_id, about.name, in_turn=False)
-        elsewhere = ExternalThroughClient(
-            AsyncA2AClient(origin, allow_private=self._settings.push.allow_private)
-        )
+        elsewhere = ExternalClient(AsyncA2AClient(origin, allow_private=self._settings.push.allow_private))
         public = public_app(controller, engine, about, outbound, elsewhere, self._token is not None)
         doors = Doors(Bodies(public, limits.body), names, self._token, limits.rate)
         private = private_app(controller, engine, about, outbound, elsewhere)

@@ -15,8 +15,8 @@ KEY = "callback_url"
 
 
 class Callbacks:
-    """`check` raises `refused` for an address that must not be called. `post` sends a document in the
-    background, and checks the address again. An engine has one object of this class for all its listeners."""
+    """`check` raises `refused` for an address that is not called; `post` sends a document, off the task's
+    path, and checks the address again. One for an engine, however many doors lead to it."""
 
     def __init__(
         self,

@@ -14,7 +14,7 @@ from synapse.server.dialect.external_routes import NoSuchAgent as NotKnown
 from synapse.tasks.task import BadMessage, Json
 
 
-class ExternalThroughClient:
+class ExternalClient:
     def __init__(self, client: AsyncA2AClient) -> None:
         self._client = client
 
