@@ -37,6 +37,7 @@ from synapse.input_router import InputRouter
 from synapse.keys.commands import Command
 from synapse.launch.detach import first_report
 from synapse.launch.run import run_agent
+from synapse.launch.tokens import take_token
 from synapse.peers import control
 from synapse.profiles.loader import clear_steps, pack_fields, pack_profile, profile_names, unpack_profile
 from synapse.registry import PROCESSING, AgentRegistry, Entry
@@ -50,7 +51,8 @@ OutputCallback = Callable[[str], None]
 
 class TerminalController:
     """`command` is the name of a profile or a command line. `idle_regex` matches the screen of an idle agent;
-    without it a command is idle after two seconds without output. `name` is what other agents call it."""
+    without it a command is idle after two seconds without output. `name` is what other agents call it. The
+    HTTP server asks for the token in SYNAPSE_TOKEN, if that is set."""
 
     def __init__(
         self,
@@ -100,7 +102,9 @@ class TerminalController:
             with self.process.stdout as pipe:
                 report = first_report(pipe.fileno(), name)
             if "ready" not in report:
-                raise SynapseError(f"{name} ended at once with status {report['ended']}: {report['output']}")
+                raise SynapseError(
+                    f"{name} ended at once with status {report['ended']}: see `synapse logs {name}`."
+                )
         except SynapseError:
             self.process.terminate()
             self.process.wait()
@@ -125,6 +129,7 @@ class TerminalController:
                 self._port,
                 console=console,
                 report=self._on_report,
+                token=take_token(None, None),
                 packed=self._packed,
             )
         finally:

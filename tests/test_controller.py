@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Iterator
 
+import httpx
 import pytest
 
 from synapse.controller import TerminalController
@@ -158,3 +159,17 @@ def test_a_command_that_is_not_there_is_said(home: Home, controller: TerminalCon
     with pytest.raises(SynapseError, match="status 7"):
         TerminalController(["sh", "-c", "exit 7"]).start()
     assert home.agents() == {}
+
+
+def test_a_token_of_the_environment_is_asked_for(
+    controller: TerminalController, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SYNAPSE_TOKEN", "a-token-of-the-script")
+    controller.start()
+    assert controller.entry is not None
+    url = f"{controller.entry['endpoint']}/status"
+    assert httpx.get(url).status_code == 401
+    assert httpx.get(url, headers={"Authorization": "Bearer a-token-of-the-script"}).status_code == 200
+    controller.write("env SYNAPSE_TOKEN", "\r")
+    wait(lambda: controller.get_context().count("dummy>") > 1, "the answer")
+    assert "a-token" not in controller.output_buffer, "the agent does not inherit it"

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from synapse.errors import SynapseError
 from synapse.launch.run import run_agent
+from synapse.launch.tokens import take_token
 from synapse.profiles.loader import unpack_profile
 
 if TYPE_CHECKING:
@@ -77,7 +78,15 @@ def main() -> int:
     profile = unpack_profile(packed)
 
     def run(report: Report) -> int:
-        return run_agent(profile, (), given["name"], given["port"], report=report, packed=packed)
+        return run_agent(
+            profile,
+            (),
+            given["name"],
+            given["port"],
+            report=report,
+            token=take_token(None, None),
+            packed=packed,
+        )
 
     return become_daemon(run, profile.name, os.dup(1))
 
