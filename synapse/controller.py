@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import base64
 import json
+import logging
 import os
 import re
 import shlex
@@ -43,10 +44,12 @@ from synapse.profiles.loader import clear_steps, pack_fields, pack_profile, prof
 from synapse.registry import PROCESSING, AgentRegistry, Entry
 from synapse.relay.console import Console
 
+logger = logging.getLogger(__name__)
+
 CONTEXT_LENGTH = 2000  # characters
 STOP_PATIENCE = 10.0  # seconds
 
-OutputCallback = Callable[[str], None]
+OutputCallback = Callable[[str], object]
 
 
 class TerminalController:
@@ -264,12 +267,18 @@ class TerminalController:
                 opened.set()
                 event: list[Any] = json.loads(line)
                 if number > 1 and event[1] == "o":
-                    for callback in list(self._output_callbacks):
-                        callback(event[2])
+                    self._tell(event[2])
         except SynapseError:
             pass  # the agent has ended
         finally:
             opened.set()
+
+    def _tell(self, text: str) -> None:
+        for callback in list(self._output_callbacks):
+            try:
+                callback(text)
+            except Exception:
+                logger.exception("an output callback failed")
 
 
 def _packed_profile(command: str, idle_regex: str | None, env: Mapping[str, str]) -> dict[str, Any]:
