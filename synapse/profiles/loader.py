@@ -95,10 +95,7 @@ def load_profile(name: str) -> Profile:
 
 def explain_profile(name: str) -> Explained:
     path, source = _find(name)
-    return _explain(name, source, path, _layers(name, path))
-
-
-def _explain(name: str, source: str, path: str, layers: list[tuple[str, dict[str, Any]]]) -> Explained:
+    layers = _layers(name, path)
     values: dict[str, Any] = {}
     origins: dict[str, str] = {}
     for key, default in DEFAULTS.items():
@@ -112,22 +109,23 @@ def _explain(name: str, source: str, path: str, layers: list[tuple[str, dict[str
 
 def pack_profile(name: str) -> dict[str, Any]:
     """A profile as JSON carries it: the file may change while the agent runs."""
-    return _pack(explain_profile(name))
-
-
-def pack_fields(name: str, given: dict[str, Any]) -> dict[str, Any]:
-    """The same for a profile without a file, from the fields that a script gives."""
-    if not is_name(name) or name in RESERVED:
-        raise ProfileError(f"{name!r} cannot name an agent: use letters, digits, _ and -")
-    return _pack(_explain(name, SCRIPT, SCRIPT, [(SCRIPT, _check(given, SCRIPT))]))
-
-
-def _pack(explained: Explained) -> dict[str, Any]:
+    explained = explain_profile(name)
     return {key: getattr(explained, key) for key in ("name", "source", "path", "values")}
 
 
 def unpack_profile(packed: dict[str, Any]) -> Profile:
     return _build(Explained(**packed, origins={}))
+
+
+def pack_fields(name: str, given: dict[str, Any]) -> dict[str, Any]:
+    """A profile without a file, as JSON: the fields that a script gives, and defaults for the others."""
+    if not is_name(name) or name in RESERVED:
+        raise ProfileError(f"{name!r} cannot name an agent: use letters, digits, _ and -")
+    values = {key: dict(value) if isinstance(value, dict) else value for key, value in DEFAULTS.items()}
+    for key, value in _check(given, SCRIPT).items():
+        _merge(values, {}, key, value, SCRIPT)
+    _complete(values, SCRIPT)
+    return {"name": name, "source": SCRIPT, "path": SCRIPT, "values": values}
 
 
 def list_profiles() -> list[Listed]:
