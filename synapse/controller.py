@@ -1,225 +1,295 @@
-"""TerminalController: one agent's terminal as the rest of the host sees it."""
+"""TerminalController: runs a command as an agent from a script, under the specifications' names.
+
+    controller = TerminalController("claude")       # a profile, or any command
+    status = controller.run_interactive()           # in this terminal, until the agent ends
+
+    controller = TerminalController("./my-agent --fast", idle_regex=r"^> $")
+    controller.start()                              # in the background
+    controller.write("hello", "\\r")
+    print(controller.status, controller.get_context())
+    controller.stop()
+
+Both start what `synapse <profile>` and `synapse start` start: a relay process that owns the PTY, and a host
+process with the status, the tasks and the HTTP server. They take the place of the specifications' threads.
+The methods call the host over the agent's private socket, and raise SynapseError if the agent does not run.
+"""
 
 from __future__ import annotations
 
+import base64
+import json
+import logging
+import os
+import re
+import shlex
+import signal
+import subprocess
+import sys
+import threading
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from synapse.agents.base import Channel
-from synapse.keys.typed import CLEARED, SUBMITTED, TYPED, what_was_typed
-from synapse.profiles.loader import Profile
-from synapse.relay import wire
-from synapse.terminal.screen import Screen, make_screen
-from synapse.watch.observer import Observer
-from synapse.watch.status import Verdict
+from synapse.a2a_client import A2AClient
+from synapse.base import paths
+from synapse.errors import SynapseError, TargetError
+from synapse.input_detector import InputRequiredDetector
+from synapse.input_router import InputRouter
+from synapse.keys.commands import Command
+from synapse.launch.detach import first_report
+from synapse.launch.run import run_agent
+from synapse.launch.tokens import take_token
+from synapse.peers import control
+from synapse.profiles.loader import clear_steps, pack_fields, pack_profile, profile_names, unpack_profile
+from synapse.registry import PROCESSING, AgentRegistry, Entry
+from synapse.relay.console import Console
 
-CONTEXT_LENGTH = 2000
+logger = logging.getLogger(__name__)
 
-TakeCommand = Callable[[Mapping[str, Any], Callable[[str | None], None]], None]
+CONTEXT_LENGTH = 2000  # characters
+STOP_PATIENCE = 10.0  # seconds
+
+OutputCallback = Callable[[str], object]
 
 
 class TerminalController:
-    """Fed by the relay's frames; everything typed into the agent goes back to the relay.
-
-    `send` takes a frame for the relay. Times come from `clock`, so that tests set them.
-    """
+    """`command` is the name of a profile or a command line. `idle_regex` matches the screen of an idle agent;
+    without it a command is idle after two seconds without output. `name` is what other agents call it. The
+    HTTP server asks for the token in SYNAPSE_TOKEN, if that is set."""
 
     def __init__(
         self,
-        profile: Profile,
-        channel: Channel,
-        send: Callable[[bytes], None],
-        cols: int,
-        rows: int,
-        clock: Callable[[], float] = time.monotonic,
+        command: str | Sequence[str],
+        idle_regex: str | None = None,
+        *,
+        name: str | None = None,
+        port: int | None = None,
+        env: Mapping[str, str] | None = None,
+        registry: AgentRegistry | None = None,
+        a2a_client: A2AClient | None = None,
     ) -> None:
-        self.profile = profile
-        self.screen: Screen = make_screen(cols, rows)
-        self.exit_status: int | None = None
-        self._send = send
-        self._clock = clock
-        self.keys = 0  # how often a human has typed, as far as is known here
-        self.written = 0  # bytes that the agent has written, as far as is known here
-        self.draft = False  # a human has typed something that is not submitted
-        self.draft_text: str | None = ""  # what it is, if that is known
-        self.last_key = -1e9
-        self._change_callbacks: list[Callable[[], None]] = []
-        self._on_command: TakeCommand | None = None
-        self._on_refusal: Callable[[Mapping[str, Any]], None] = lambda _: None
-        self._injections: dict[str, Callable[[str], None]] = {}
-        self._output_callbacks: list[Callable[[bytes], None]] = []
-        self._status_callbacks: list[Callable[[str], None]] = []
-        self.observer = Observer(profile, self.screen, channel, self._on_status)
+        self.command = command if isinstance(command, str) else shlex.join(command)
+        self.idle_regex = re.compile(idle_regex) if idle_regex else None
+        self.registry = registry or AgentRegistry()
+        self.input_router = InputRouter(self.registry, a2a_client)
+        self.input_detector = InputRequiredDetector()
+        self.process: subprocess.Popen[bytes] | None = None  # the relay of a background agent
+        self.entry: Entry | None = None  # in the registry, while the agent runs
+        self._name = name
+        self._port = port
+        self._packed = _packed_profile(self.command, idle_regex, env or {})
+        self._output_callbacks: list[OutputCallback] = []
+        self._monitor: threading.Thread | None = None
+
+    # --- the life of the agent ----------------------------------------------------------------------------
 
     @property
     def running(self) -> bool:
-        return self.exit_status is None
+        return self.entry is not None and self.registry.is_alive(str(self.entry["agent_id"]))
+
+    def start(self) -> None:
+        """Start the agent in the background; returns when it answers. It goes on when the script ends."""
+        self._refuse_twice()
+        name = self._name or str(self._packed["name"])
+        # Not a fork: a script may have threads.
+        self.process = subprocess.Popen(
+            [*paths.our_python(), "-m", "synapse.launch.detach"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+        )
+        assert self.process.stdin is not None and self.process.stdout is not None
+        with self.process.stdin as pipe:
+            pipe.write(json.dumps({"profile": self._packed, "name": self._name, "port": self._port}).encode())
+        try:
+            with self.process.stdout as pipe:
+                report = first_report(pipe.fileno(), name)
+            if "ready" not in report:
+                raise SynapseError(
+                    f"{name} ended at once with status {report['ended']}: see `synapse logs {name}`."
+                )
+        except SynapseError:
+            self.process.terminate()
+            self.process.wait()
+            raise
+        self._on_report(report)
+
+    def run_interactive(self) -> int:
+        """Run the agent in this terminal until it ends, and return its exit status.
+
+        If standard input or output is no terminal, it runs without one; `synapse attach` shows it. Call this
+        from the main thread, before the script starts other threads: this process becomes the relay.
+        """
+        self._refuse_twice()
+        console = Console.of_this_process() if os.isatty(0) and os.isatty(1) else None
+        handlers = {number: signal.getsignal(number) for number in signal.valid_signals()}
+        wakeup = signal.set_wakeup_fd(-1)
+        try:
+            return run_agent(
+                unpack_profile(self._packed),
+                (),
+                self._name,
+                self._port,
+                console=console,
+                report=self._on_report,
+                token=take_token(None, None),
+                packed=self._packed,
+            )
+        finally:
+            self.entry = None
+            signal.set_wakeup_fd(wakeup)
+            for number, handler in handlers.items():
+                if handler is not None and signal.getsignal(number) != handler:
+                    signal.signal(number, handler)
+            if console is not None:
+                console.close()
+
+    def stop(self) -> None:
+        """End the agent and wait until it is gone."""
+        if not self.running:
+            return
+        assert self.entry is not None
+        for number in (signal.SIGTERM, signal.SIGCONT):  # the relay may be stopped in its terminal
+            os.kill(int(str(self.entry["pid"])), number)
+        deadline = time.monotonic() + STOP_PATIENCE
+        while self.running:
+            if time.monotonic() > deadline:
+                raise SynapseError(f"{self.entry['name']} did not end within {STOP_PATIENCE:g} s.")
+            time.sleep(0.02)
+        if self.process is not None:
+            self.process.wait(STOP_PATIENCE)
+
+    # --- its terminal -------------------------------------------------------------------------------------
 
     @property
     def status(self) -> str:
-        return self.observer.verdict.status
+        """READY, PROCESSING or INPUT_REQUIRED; PROCESSING if the agent does not run."""
+        return str(self._call("GET", "/status")["status"]) if self.running else PROCESSING
 
     @property
-    def takes_pastes(self) -> bool:
-        """Whether text is given to the agent as a bracketed paste now."""
-        return self.profile.paste != "plain" and self.screen.mode(2004)
-
-    # --- from the relay -----------------------------------------------------------------------------------
-
-    def feed(self, data: bytes) -> None:
-        self.written += len(data)
-        self.screen.feed(data)
-        for callback in self._output_callbacks:
-            callback(data)
-        self.observer.output(self._clock())
-
-    def resized(self, cols: int, rows: int) -> None:
-        self.screen.resize(cols, rows)
-
-    def console_changed(self, present: bool) -> None:
-        """A human's terminal answers terminal queries itself; without one, the emulator does."""
-        self.screen.on_reply(None if present else self._type)
-
-    def human_typed(self, what: int, count: int, empty: bool, text: str | None) -> None:
-        self.keys = count
-        self._typed(what, empty, text)
-
-    def command(self, command: Mapping[str, Any]) -> None:
-        """A human has typed a line for another agent (wire.COMMAND), or one that cannot be sent (REFUSED)."""
-        if "reason" in command:
-            self._on_refusal(command)
-            return
-        name = str(command["id"])
-
-        def answer(reason: str | None) -> None:
-            told = {"id": name} if reason is None else {"id": name, "kept": reason}
-            self._send(wire.pack_json(wire.COMMAND_TAKEN, told))
-
-        if self._on_command is not None:
-            self._on_command(command, answer)
-        else:
-            refused = {"id": name, "refused": "nobody takes lines for other agents"}
-            self._send(wire.pack_json(wire.COMMAND_TAKEN, refused))
-
-    def set_draft(self, empty: bool, text: str | None) -> None:
-        """What a human has in the composer; None if that cannot be known."""
-        self.draft, self.draft_text = not empty, text
-        if self.draft:
-            self.last_key = self._clock()  # it is left alone for a while
-
-    def _typed(self, what: int, empty: bool, text: str | None) -> None:
-        self.last_key = self._clock()
-        self.set_draft(empty, text)
-        self.observer.key(what == SUBMITTED, self.last_key)
-        for callback in self._change_callbacks:
-            callback()
-
-    def injected(self, name: str, outcome: str) -> None:
-        if callback := self._injections.pop(name, None):
-            callback(outcome)
-
-    def exited(self, status: int) -> None:
-        self.exit_status = status
-        self.observer.exited(status, self._clock())
-
-    # --- from the agent's own hooks -----------------------------------------------------------------------
-
-    def event(self, event: Mapping[str, Any]) -> None:
-        self.observer.event(event, self._clock())
-
-    # --- for the host -------------------------------------------------------------------------------------
-
-    def check_status(self) -> float | None:
-        """Look at screen, transcript and clock; seconds until it is worth looking again, if ever."""
-        return self.observer.check(self._clock())
-
-    def explain(self) -> dict[str, Any]:
-        return self.observer.explain(self._clock())
-
-    def write(self, data: str, submit_seq: str | None = None) -> None:
-        """Type text, and then what submits it."""
-        self.type_keys(data.encode() + (submit_seq or "").encode())
-
-    def type_keys(self, data: bytes) -> None:
-        """Keys of somebody who types from elsewhere."""
-        self._type(data)
-        what = what_was_typed(data)
-        draft = what == TYPED or (self.draft and what not in (SUBMITTED, CLEARED))
-        self._typed(what, not draft, None if draft else "")
-
-    def take_commands(
-        self,
-        names: Iterable[str],
-        routing: Mapping[str, Any],
-        on_command: TakeCommand,
-        on_refusal: Callable[[Mapping[str, Any]], None],
-    ) -> None:
-        """Have lines such as `@codex review this` sent here from now on, for these names.
-
-        `routing` is `enabled`, `pattern`, `passthrough_on_fail` of the settings. `on_command` is given each
-        command, and what to call when it is stored, with None, or else with the reason why it cannot be sent:
-        the line then stays where it is. The same id may come again, from a relay that has had no answer."""
-        self._on_command, self._on_refusal = on_command, on_refusal
-        self._send(wire.pack_json(wire.NAMES, {**routing, "names": list(names)}))
-
-    def inject(
-        self,
-        name: str,
-        steps: list[tuple[float, bytes]],
-        done: Callable[[str], None],
-        careful: bool = True,
-        known_output: bool = True,
-        draft: str | None = None,
-    ) -> None:
-        """Type between a human's keys: each of the steps after its pause. `done` is told what became of it.
-
-        A careful one is refused if there was a key, or with `known_output` output, that is not known here.
-        `draft` is what the composer then holds of the human's, where that changes."""
-        self._injections[name] = done
-        self.observer.key(False, self._clock())  # what it echoes is not output
-        request = {
-            "id": name,
-            "keys": self.keys if careful else None,
-            "output": self.written if careful and known_output else None,
-            "draft": draft,
-            "steps": [(delay, data.decode("latin-1")) for delay, data in steps],
-        }
-        self._send(wire.pack_json(wire.INJECT, request))
-
-    def interrupt(self) -> None:
-        """Press what interrupts this agent."""
-        self._type(self.profile.interrupt_keys)
-
-    def stop(self) -> None:
-        """End the agent, and with it the relay."""
-        self._send(wire.pack(wire.STOP))
+    def output_buffer(self) -> str:
+        """What the agent has written, as text: the screen and the lines above it."""
+        lines = self._call("GET", "/terminal/contents")["lines"]
+        assert isinstance(lines, list)
+        return "\n".join(lines)
 
     def get_context(self, length: int = CONTEXT_LENGTH) -> str:
-        """The last of the rendered text."""
-        return self.screen.contents(last_rows=length)[-length:]
+        """The last characters of `output_buffer`."""
+        return self.output_buffer[-length:]
 
-    def add_output_callback(self, callback: Callable[[bytes], None]) -> None:
+    def write(self, data: str, submit_seq: str | None = None) -> None:
+        """Type text into the agent, and then the keys that submit it."""
+        self._type((data + (submit_seq or "")).encode())
+
+    def interrupt(self) -> None:
+        """Press the keys that interrupt the agent, if it is busy."""
+        self._call("POST", "/terminal/interrupt")
+
+    def add_output_callback(self, callback: OutputCallback) -> None:
+        """Call it, in a thread of the controller, with everything that the agent writes from now on."""
         self._output_callbacks.append(callback)
+        self._watch_output()
 
-    def remove_output_callback(self, callback: Callable[[bytes], None]) -> None:
+    def remove_output_callback(self, callback: OutputCallback) -> None:
         if callback in self._output_callbacks:
             self._output_callbacks.remove(callback)
 
-    def add_status_callback(self, callback: Callable[[str], None]) -> None:
-        self._status_callbacks.append(callback)
+    # --- messages to other agents -------------------------------------------------------------------------
 
-    def on_change(self, callback: Callable[[], None]) -> None:
-        """Tell when somebody has typed."""
-        self._change_callbacks.append(callback)
+    def handle_stdin(self, data: bytes) -> None:
+        """Give the agent what a human has typed. A line such as `@codex review this` goes to that agent
+        instead: it is taken out of the composer, sent, and its reply is written as feedback.
 
-    def remove_status_callback(self, callback: Callable[[str], None]) -> None:
-        if callback in self._status_callbacks:
-            self._status_callbacks.remove(callback)
+        `run_interactive` does this by itself.
+        """
+        for action in self.input_router.feed(data):
+            if action[0] == "pass":
+                self._type(action[1])
+            elif action[0] == "refusal":
+                self.write_feedback(f"[✗ {action[1].name}: {action[1].reason}]\n")
+            else:
+                self._route(action[1])
+
+    def send_to_agent(self, agent: str, message: str, want_response: bool = False) -> bool:
+        """Whether the message was sent. With `want_response` the reply is in `input_router.last_response`."""
+        return self.input_router.send_to_agent(agent, message, want_response)
+
+    def write_feedback(self, text: str) -> None:
+        """Write to the script's standard output."""
+        sys.stdout.write(text)
+        sys.stdout.flush()
+
+    def _route(self, command: Command) -> None:
+        for delay, keys in clear_steps(unpack_profile(self._packed), command.line):
+            time.sleep(delay)
+            if keys:
+                self._type(keys)
+        sent = self.send_to_agent(command.name, command.message, command.wait)
+        self.write_feedback(self.input_router.get_feedback_message(command.name, sent) + "\n")
+        if self.input_router.last_response is not None:
+            self.write_feedback(f"[← {command.name}] {self.input_router.last_response}\n")
+
+    # --- the host -----------------------------------------------------------------------------------------
+
+    def _on_report(self, report: dict[str, object]) -> None:
+        if isinstance(entry := report.get("ready"), dict):
+            self.entry = entry
+            self._watch_output()
+
+    def _refuse_twice(self) -> None:
+        if self.running:
+            raise SynapseError(f"{self.command} runs already: call stop() first.")
+
+    def _call(self, method: str, path: str, body: object = None) -> dict[str, object]:
+        return control.call(self._running_entry(), method, path, body)
+
+    def _running_entry(self) -> Entry:
+        if self.entry is None:
+            raise TargetError(f"{self.command} does not run: call start() or run_interactive() first.")
+        return self.entry
 
     def _type(self, data: bytes) -> None:
-        self._send(wire.pack(wire.TYPE, data))
+        self._call("POST", "/terminal/raw", {"data": base64.b64encode(data).decode()})
 
-    def _on_status(self, verdict: Verdict) -> None:
-        for callback in self._status_callbacks:
-            callback(verdict.status)
+    def _watch_output(self) -> None:
+        if self._output_callbacks and self.running and not (self._monitor and self._monitor.is_alive()):
+            opened = threading.Event()
+            self._monitor = threading.Thread(
+                target=self._monitor_output, args=(self._running_entry(), opened), daemon=True
+            )
+            self._monitor.start()
+            opened.wait(STOP_PATIENCE)
+
+    def _monitor_output(self, entry: Entry, opened: threading.Event) -> None:
+        """Read the recording that the host makes: a header, the screen as it was, then the output."""
+        try:
+            for number, line in enumerate(control.stream(entry, "/terminal/recording")):
+                opened.set()
+                event: list[Any] = json.loads(line)
+                if number > 1 and event[1] == "o":
+                    self._tell(event[2])
+        except SynapseError:
+            pass  # the agent has ended
+        finally:
+            opened.set()
+
+    def _tell(self, text: str) -> None:
+        for callback in list(self._output_callbacks):
+            try:
+                callback(text)
+            except Exception:
+                logger.exception("an output callback failed")
+
+
+def _packed_profile(command: str, idle_regex: str | None, env: Mapping[str, str]) -> dict[str, Any]:
+    if command in profile_names() and not idle_regex and not env:
+        return pack_profile(command)
+    words = shlex.split(command)
+    if not words:
+        raise SynapseError("there is no command to run: give one, or the name of a profile.")
+    # Ctrl-U clears the line in the kernel's line editing, in readline and in most composers.
+    fields: dict[str, Any] = {"command": words, "env": dict(env), "clear_keys": ["C-u"]}
+    if idle_regex:
+        fields["idle_detection"] = {"strategy": "pattern", "pattern": idle_regex}
+    name = re.sub(r"[^A-Za-z0-9_-]+", "-", os.path.basename(words[0])).strip("-") or "agent"
+    return pack_fields(name, fields)

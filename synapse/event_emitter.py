@@ -1,8 +1,8 @@
-"""What happens to a task, told to everybody who listens, in order and at once.
+"""Sends a task's events to its listeners, in order and without delay.
 
-Nothing is kept while nobody listens: the store has it. Listeners share one list of events, each at its own
-place in it, so that a slow one costs no more than its place, and never the agent's time. One that has fallen
-behind further than `keep` events is told so, and begins anew from a snapshot.
+Events are kept only for listeners; the store keeps them for everybody else. All listeners of a task read one
+list of events, each from its own position, so a slow listener costs no copy and never blocks the agent. A
+listener that is more than `keep` events behind gets `Lagged`, and starts again from a snapshot of the task.
 """
 
 from __future__ import annotations
@@ -17,22 +17,22 @@ from typing import Any
 
 from synapse.base.states import END_STATES
 
-KEEPALIVE = 30.0  # seconds of silence after which a listener is given an empty event
-KEEP = 10_000  # events that wait for the slowest listener
-TRIM = 256  # events that everybody has heard: fewer are not worth the work of dropping them
-# Some readers take more than a newline for the end of a line; JSON escapes the control characters anyway.
+KEEPALIVE = 30.0  # seconds without an event after which a listener gets an empty one
+KEEP = 10_000  # events kept for the slowest listener
+TRIM = 256  # read events to drop at once: finding them means asking every listener
+# Some clients end a line at these characters too. JSON escapes the other control characters.
 _LINE_ENDS = {0x85: "\\u0085", 0x2028: "\\u2028", 0x2029: "\\u2029"}
 
 
 @dataclass
 class SSEEvent:
-    """A server-sent event. One with no type is a sign of life."""
+    """A server-sent event. One without a type keeps the connection alive."""
 
     event_type: str  # status | artifact | receipt
     data: dict[str, Any]
     id: str = field(default_factory=lambda: str(uuid.uuid4()))
     retry: int | None = None
-    sent: bytes = field(default=b"", repr=False, compare=False)  # as readers get it, made once for all
+    sent: bytes = field(default=b"", repr=False, compare=False)  # encoded once for all clients
 
     def to_sse_format(self) -> str:
         lines = []
@@ -48,16 +48,16 @@ class SSEEvent:
 
     @property
     def number(self) -> int:
-        """Its place in the task's sequence; 0 for what has none."""
+        """Its number in the task; 0 if it has none."""
         return int(self.id) if self.id.isdecimal() else 0
 
 
 class Lagged(Exception):
-    """The listener has fallen too far behind: what it has missed is in the store."""
+    """The listener is too far behind. What it missed is in the store."""
 
 
-class _Place:
-    """Where a listener is."""
+class _Position:
+    """How far a listener has read."""
 
     def __init__(self, at: int) -> None:
         self.at = at  # the index of the next event, counted from the first one ever
@@ -65,18 +65,18 @@ class _Place:
 
 
 class Subscription(AsyncGenerator[SSEEvent, None]):
-    """What one listener hears. Closed or let go of, begun or not, it leaves nothing behind."""
+    """The events of one listener. Closing it, or dropping the last reference, removes the listener."""
 
     def __init__(self, emitter: TaskEventEmitter, keepalive: float) -> None:
         self._emitter = emitter
         self._keepalive = keepalive
-        self._place = emitter.enter()
+        self._position = emitter.enter()
         self._open = True
 
     async def asend(self, value: None) -> SSEEvent:
         while self._open:
             try:
-                event = self._emitter.next(self._place)
+                event = self._emitter.next(self._position)
             except Lagged:
                 self.close()
                 raise
@@ -85,10 +85,10 @@ class Subscription(AsyncGenerator[SSEEvent, None]):
             if self._emitter.closed:
                 self.close()
                 break
-            self._place.news.clear()
+            self._position.news.clear()
             try:
                 async with asyncio.timeout(self._keepalive):
-                    await self._place.news.wait()
+                    await self._position.news.wait()
             except TimeoutError:
                 return SSEEvent("", {}, "")
             except asyncio.CancelledError:
@@ -106,8 +106,8 @@ class Subscription(AsyncGenerator[SSEEvent, None]):
     def close(self) -> None:
         if self._open:
             self._open = False
-            self._place.news.set()
-            self._emitter.leave(self._place)
+            self._position.news.set()
+            self._emitter.leave(self._position)
 
     def __del__(self) -> None:
         self.close()
@@ -121,41 +121,41 @@ class TaskEventEmitter:
         self._keep = keep
         self._events: list[SSEEvent] = []
         self._first = 0  # the index of the first event that is still kept
-        self._places: set[_Place] = set()
-        self._trim_at = TRIM  # events; not looked for earlier, because it means asking everybody
+        self._positions: set[_Position] = set()
+        self._trim_at = TRIM  # events; the next time to look for events that everybody has read
         self.closed = False
 
     @property
     def listeners(self) -> int:
-        return len(self._places)
+        return len(self._positions)
 
     def subscribe(self, keepalive: float = KEEPALIVE) -> Subscription:
-        """Every event from this call on, until the task ends."""
+        """Every event from this call until the task ends."""
         return Subscription(self, keepalive)
 
-    def enter(self) -> _Place:
-        place = _Place(self._first + len(self._events))
-        self._places.add(place)
-        return place
+    def enter(self) -> _Position:
+        position = _Position(self._first + len(self._events))
+        self._positions.add(position)
+        return position
 
-    def leave(self, place: _Place) -> None:
-        self._places.discard(place)
+    def leave(self, position: _Position) -> None:
+        self._positions.discard(position)
         self._trim()
 
-    def next(self, place: _Place) -> SSEEvent | None:
-        """The event at this place, which then moves on; None if it has not happened yet."""
-        if place.at < self._first:
+    def next(self, position: _Position) -> SSEEvent | None:
+        """The event at this position, which then advances; None if there is no event yet."""
+        if position.at < self._first:
             raise Lagged
-        if place.at == self._first + len(self._events):
+        if position.at == self._first + len(self._events):
             self._trim()
             return None
-        event = self._events[place.at - self._first]
-        place.at += 1
+        event = self._events[position.at - self._first]
+        position.at += 1
         return event
 
     def emit(self, event: SSEEvent) -> None:
-        """Tell everybody; after an end state there is nothing more to tell."""
-        if self._places:
+        """Send an event to all listeners. A status event with an end state closes the emitter."""
+        if self._positions:
             self._events.append(event)
             if len(self._events) > 2 * self._keep:
                 self._drop(len(self._events) - self._keep)
@@ -163,8 +163,8 @@ class TaskEventEmitter:
             self._first += 1
         if event.event_type == "status" and event.data.get("state") in END_STATES:
             self.closed = True
-        for place in self._places:
-            place.news.set()
+        for position in self._positions:
+            position.news.set()
 
     async def emit_status(self, state: str, error: dict[str, Any] | None = None) -> None:
         data: dict[str, Any] = {"taskId": self.task_id, "state": state, "timestamp": timestamp()}
@@ -177,11 +177,11 @@ class TaskEventEmitter:
         self.emit(SSEEvent("artifact", {"taskId": self.task_id, "artifact": artifact, "append": append}))
 
     def _trim(self) -> None:
-        if not self._places:
+        if not self._positions:
             self._drop(len(self._events))
             self._trim_at = TRIM
         elif len(self._events) > self._trim_at:
-            self._drop(min(place.at for place in self._places) - self._first)
+            self._drop(min(position.at for position in self._positions) - self._first)
             self._trim_at = len(self._events) + TRIM
 
     def _drop(self, count: int) -> None:
@@ -191,7 +191,7 @@ class TaskEventEmitter:
 
 
 class EventEmitterRegistry:
-    """The emitters of the tasks that are under way."""
+    """The emitters of the tasks that somebody listens to."""
 
     def __init__(self, keep: int = KEEP) -> None:
         self._keep = keep
@@ -207,8 +207,12 @@ class EventEmitterRegistry:
         return self._emitters.get(task_id)
 
     def remove(self, task_id: str) -> None:
-        """Forget it; who listens hears the end of it."""
+        """Drop the emitter. Its listeners still get the events that it has."""
         self._emitters.pop(task_id, None)
+
+
+# For scripts: `synapse.a2a_compat.TaskStore` sends its events to these emitters. A host has its own registry.
+emitter_registry = EventEmitterRegistry()
 
 
 def timestamp(at: float | None = None) -> str:

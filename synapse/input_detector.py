@@ -1,4 +1,4 @@
-"""The specification's import path for questions on the screen; the code is in `synapse.watch.questions`."""
+"""The specifications' import path for detecting questions on the screen; see `synapse.watch.questions`."""
 
 from synapse.watch.questions import TYPES, InputPrompt, InputRequiredDetector
 

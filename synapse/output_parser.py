@@ -1,4 +1,4 @@
-"""What an agent has said, as A2A artifacts: text, the code, files and JSON in it, in the order of the text.
+"""Parses an agent's reply into A2A artifacts: text, code, files and JSON, in the order of the text.
 
 Code is what Markdown has as fenced code. JSON is an object or an array that fills whole lines. What stands
 between two such pieces is one TEXT piece, stripped; the files that it names follow it as FILE pieces, and
@@ -93,7 +93,7 @@ class OutputParser:
 
 
 class StreamingOutputParser:
-    """Given the text in chunks, returns each piece once it is complete: the same ones however it is cut."""
+    """Takes the text in chunks and returns each artifact when it is complete, however the text is cut."""
 
     def __init__(
         self, parse_code_blocks: bool = True, parse_file_refs: bool = True, parse_json: bool = True

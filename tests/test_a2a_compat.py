@@ -1,17 +1,23 @@
-"""The standard's operations: a real engine, a real server on loopback, both bindings, both versions."""
+"""The standard's operations over a real engine and server, both bindings, both versions; and `a2a_compat`."""
 
 from __future__ import annotations
 
 import asyncio
 import json
 from collections.abc import Awaitable, Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
 
+from synapse.a2a_compat import InputRequest, Message, TaskSendRequest, TaskState, TaskStore, TextPart
+from synapse.event_emitter import SSEEvent, emitter_registry
+from synapse.input_detector import InputPrompt
+from synapse.output_parser import OutputParser
 from synapse.tasks.engine import Limits
-from synapse.tasks.task import Json
+from synapse.tasks.task import BadMessage, Json
 from tests.support.a2a_server import Served, code, message, send, served, until
 
 V1 = {"A2A-Version": "1.0"}
@@ -404,3 +410,84 @@ def quiet(caplog: pytest.LogCaptureFixture) -> Iterator[None]:
     yield
     loud = [r for r in caplog.records if r.levelname == "CRITICAL" or r.name.startswith("uvicorn.error")]
     assert [r for r in loud if r.exc_info] == []
+
+
+# --- the specifications' store, for scripts ---------------------------------------------------------------
+
+
+class TestTaskStore:
+    def test_create_get_and_complete(self) -> None:
+        store = TaskStore()
+        made = store.create_task("t-1", Message(role="user", parts=[TextPart(text="hello")]))
+        assert (made.id, made.status) == ("t-1", TaskState(state="submitted"))
+        assert store.update_status("t-1", "working")
+        assert store.add_artifact("t-1", {"type": "text", "data": "so far"})
+        assert store.complete_task("t-1", OutputParser().parse("Result:\n```python\nprint(1)\n```"))
+        done = store.get_task("t-1")
+        assert done is not None and done.status.state == "completed"
+        assert [artifact["type"] for artifact in done.artifacts] == ["text", "text", "code"]
+        assert done.artifacts[0]["data"] == "so far" and done.created_at <= done.updated_at
+        assert done.message.parts == [TextPart(text="hello")]
+        assert done.to_dict()["state"] == "completed"
+        assert not store.complete_task("t-1") and not store.update_status("t-1", "failed")
+
+    def test_a_message_may_be_text_or_a_document_and_an_id_is_made(self) -> None:
+        store = TaskStore()
+        one, two = store.create("hello"), store.create({"parts": [{"text": "hello"}]})
+        assert one.id != two.id and one.message == two.message
+        found = store.get(one.id)
+        assert found is not None and found.id == one.id
+        with pytest.raises(BadMessage, match="already"):
+            store.create_task(one.id, "again")
+
+    def test_input_required(self) -> None:
+        store = TaskStore()
+        prompt = InputPrompt("Continue? (y/n):", "confirmation", ["y", "n"]).to_a2a_format()
+        asked = store.create_task("t", "confirm something")
+        assert not store.provide_input("t", "y"), "nothing was asked"
+        assert store.set_input_required("t", prompt)
+        assert asked.status == TaskState(state="input_required", message=prompt)
+        assert store.provide_input("t", "y") and asked.status == TaskState(state="working")
+
+    def test_an_unknown_id_is_none_or_false(self) -> None:
+        store = TaskStore()
+        assert store.get("no") is None and store.get_task("no") is None
+        assert not store.update_status("no", "working") and not store.add_artifact("no", "text")
+        assert not store.complete_task("no", ["text"]) and not store.set_input_required("no", {})
+        assert not store.provide_input("no", "y")
+
+    def test_a_file_keeps_the_tasks(self, tmp_path: Path) -> None:
+        path = str(tmp_path / "tasks.db")
+        first = TaskStore(path)
+        first.create_task("t", "hello")
+        first.complete_task("t", ["done"])
+        first.close()
+        again = TaskStore(path).get_task("t")
+        assert again is not None and again.artifacts[0]["data"] == "done"
+
+    def test_threads_may_share_it(self) -> None:
+        store = TaskStore()
+        with ThreadPoolExecutor(4) as pool:
+            made = list(pool.map(lambda n: store.create_task(f"t{n}", "hello").id, range(50)))
+            assert all(pool.map(store.complete_task, made))
+
+    def test_its_events_go_to_the_emitter_of_the_task(self) -> None:
+        async def inside() -> list[SSEEvent]:
+            store = TaskStore()
+            store.create_task("heard", "hello")
+            events = emitter_registry.get_or_create("heard").subscribe()
+            store.update_status("heard", "working")
+            store.complete_task("heard", ["done"])
+            return [event async for event in events]
+
+        try:
+            working, artifact, completed = asyncio.run(inside())
+        finally:
+            emitter_registry.remove("heard")
+        assert (working.data["state"], completed.data["state"]) == ("working", "completed")
+        assert artifact.data["artifact"]["parts"] == [{"type": "text", "text": "done"}]
+
+
+def test_the_requests_of_the_documents() -> None:
+    assert TaskSendRequest.model_validate({"message": "hi"}).message.parts == [TextPart(text="hi")]
+    assert InputRequest(input="y").input == "y"

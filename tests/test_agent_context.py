@@ -15,7 +15,7 @@ def entry(name: str) -> dict[str, object]:
     return {"name": name, "agent_type": "claude"}
 
 
-def test_it_says_who_you_are_and_who_else_runs() -> None:
+def test_identity_is_told_with_who_else_runs() -> None:
     text = build_instructions(entry("a"), [entry("a"), entry("b")])
     assert "'a'" in text and "b (claude)" in text and "a (claude)" not in text
     assert "synapse send <name> --return" in text and "[A2A:<task>:<sender>]" in text
@@ -23,7 +23,7 @@ def test_it_says_who_you_are_and_who_else_runs() -> None:
     assert "and 8 more" in build_instructions(entry("a"), [entry(f"n{n}") for n in range(20)])
 
 
-def test_by_an_argument(home: Home) -> None:
+def test_identity_by_an_argument(home: Home) -> None:
     shell = 'printf "%s|" "$@"; read line'
     home.profile("mine", f"command: [sh, -c, {json.dumps(shell)}, sh]\n" + SAY_ARGUMENTS.split("\n", 1)[1])
     home.run("start", "dummy", "--name", "other")
@@ -39,7 +39,7 @@ def test_by_an_argument(home: Home) -> None:
     assert "You are the agent" not in home.run("screen", "off").stdout
 
 
-def test_typed_once_a_run(home: Home) -> None:
+def test_identity_typed_once_a_run(home: Home) -> None:
     home.profile("typed", "extends: dummy\ninstructions: {method: typed}\n")
     home.run("start", "typed", "--name", "a", "--", "--tui")
     agent = Agent(home)

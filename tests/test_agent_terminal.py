@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from synapse.agent_terminal import CONTEXT_LENGTH, AgentTerminal
 from synapse.agents.base import Channel, Surroundings
-from synapse.controller import CONTEXT_LENGTH, TerminalController
 from synapse.keys.typed import CLEARED, SUBMITTED, TYPED
 from synapse.profiles.loader import load_profile
 from synapse.relay import wire
@@ -22,7 +22,7 @@ class Wrapped:
         self.now = 100.0
         self.sent: list[tuple[int, bytes]] = []
         around = Surroundings("/work", {}, 0.0, 1)
-        self.controller = TerminalController(
+        self.controller = AgentTerminal(
             load_profile(profile), Channel(around), self._send, 80, 24, lambda: self.now
         )
 

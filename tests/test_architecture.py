@@ -26,8 +26,7 @@ ALLOWED: dict[str, set[str]] = {
     "fences": set(),
     "output_parser": {"agents", "fences"},
     # the relay process, and what starts it
-    "input_router": {"errors", "keys"},
-    "relay": {"base", "input_router", "keys", "terminal"},
+    "relay": {"base", "keys", "terminal"},
     "agent_context": set(),
     "launch": {
         "agent_context", "agents", "base", "config", "errors", "peers", "profiles", "registry", "relay",
@@ -36,25 +35,31 @@ ALLOWED: dict[str, set[str]] = {
     "agents": {"base", "errors", "registry"},
     "watch": {"agents", "profiles", "registry", "terminal"},
     "input_detector": {"watch"},
-    "controller": {"agents", "keys", "profiles", "relay", "terminal", "watch"},
+    "agent_terminal": {"agents", "keys", "profiles", "relay", "terminal", "watch"},
     "tasks": {"base", "errors", "event_emitter", "registry"},
     "delivery": {
-        "base", "controller", "keys", "output_parser", "profiles", "registry", "relay", "tasks", "watch",
+        "agent_terminal", "base", "keys", "output_parser", "profiles", "registry", "relay", "tasks", "watch",
     },
     "peers": {"base", "errors", "registry"},
     "a2a_client": {"errors", "peers", "registry", "tasks"},
+    "input_router": {"a2a_client", "errors", "keys", "registry"},
     "messages": {
-        "a2a_client", "base", "config", "controller", "errors", "event_emitter", "launch", "peers",
-        "registry", "relay", "tasks", "terminal",
+        "a2a_client", "agent_terminal", "base", "config", "errors", "launch", "peers", "registry", "relay",
+        "tasks", "terminal",
     },
     "server": {
-        "a2a_client", "base", "controller", "errors", "event_emitter", "keys", "peers", "registry", "tasks",
-        "watch",
+        "a2a_client", "agent_terminal", "base", "errors", "event_emitter", "keys", "peers", "registry",
+        "tasks", "watch",
     },
-    "a2a_compat": {"server"},
+    "a2a_compat": {"base", "event_emitter", "output_parser", "server", "tasks"},
     "host": {
-        "a2a_client", "agent_context", "agents", "base", "config", "controller", "delivery", "event_emitter",
-        "launch", "messages", "profiles", "registry", "relay", "server", "tasks", "terminal", "watch",
+        "a2a_client", "agent_context", "agent_terminal", "agents", "base", "config", "delivery", "launch",
+        "messages", "profiles", "registry", "relay", "server", "tasks", "terminal",
+    },
+    # for scripts
+    "controller": {
+        "a2a_client", "base", "errors", "input_detector", "input_router", "keys", "launch", "peers",
+        "profiles", "registry", "relay",
     },
     # commands
     "testing": {"relay", "terminal"},
@@ -71,8 +76,8 @@ FREE = {"__init__", "__main__"}  # the public names, and the way into every comm
 
 # Loaded before the agent starts, or by commands that must be quick: nothing that has to be installed.
 STANDARD_LIBRARY_ONLY = {
-    "errors", "agents", "base", "keys", "profiles", "config", "registry", "input_router", "relay",
-    "agent_context", "launch", "dummy_agent",
+    "errors", "base", "keys", "profiles", "config", "registry", "relay", "agent_context",
+    "launch", "dummy_agent",
     "peers.control", "peers.local", "peers.local_http", "peers.sse", "peers.task",
     "terminal.cells", "terminal.modes", "tasks.loop_guard",
 }  # fmt: skip

@@ -52,13 +52,13 @@ def test_a_listener_among_many_does_not_ask_all_of_them_at_each_event() -> None:
 
     async def main() -> None:
         emitter = TaskEventEmitter("t")
-        emitter._places = Places()
+        emitter._positions = Places()
         slow, *others = [emitter.subscribe() for _ in range(20)]
         for number in range(1000):
             emitter.emit(SSEEvent("artifact", {}, str(number)))
             for other in others:
                 await anext(other)
-                assert emitter.next(other._place) is None
+                assert emitter.next(other._position) is None
         assert Places.asked - 1000 <= 2 * 1000 / event_emitter.TRIM  # each event is told to all once
         assert (await anext(slow)).id == "0"
 

@@ -29,7 +29,7 @@ def registry(tmp_path: Path) -> AgentRegistry:
     return AgentRegistry(tmp_path / "registry")
 
 
-def test_the_id_is_the_hash_of_host_directory_and_type(registry: AgentRegistry) -> None:
+def test_identity_is_the_hash_of_host_directory_and_type(registry: AgentRegistry) -> None:
     raw = f"{socket.gethostname()}|/some/dir|claude"
     assert registry.get_agent_id("claude", "/some/dir") == hashlib.sha256(raw.encode()).hexdigest()
     second = hashlib.sha256(f"{raw}|2".encode()).hexdigest()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 
@@ -12,6 +11,7 @@ from synapse.config import load_settings
 from synapse.errors import SynapseError, UsageError
 from synapse.launch import program
 from synapse.launch import run as launch
+from synapse.launch.detach import become_daemon, first_report
 from synapse.profiles.loader import Profile, load_profile, runs_bare
 
 HELP = """\
@@ -34,8 +34,6 @@ agent in ~/.synapse/config.yaml (`agents:`).
 
 `synapse attach <name>` shows its terminal, `synapse stop <name>` ends it.
 """
-
-PATIENCE = 30.0
 
 
 def main(argv: list[str]) -> int:
@@ -92,68 +90,18 @@ def _start_detached(profile: Profile, options: Options) -> int:
     pid = os.fork()
     if pid == 0:
         os.close(read)
-        os._exit(_become_daemon(profile, options, write))
+        os._exit(become_daemon(lambda report: run(profile, options, None, report), profile.name, write))
     os.close(write)
     with os.fdopen(read, encoding="utf-8") as pipe:
-        message = _first_message(pipe.fileno())
+        message = first_report(pipe.fileno(), options.name or profile.name)
     if "ready" in message:
         entry = message["ready"]
         assert isinstance(entry, dict)
         print(f"started {entry['name']} at {entry['endpoint']} (pid {entry['pid']})")
         return 0
-    if "error" in message:
-        error = SynapseError(str(message["error"]))
-        error.exit_status = int(str(message["status"]))
-        raise error
-    if "ended" in message:
-        tail = _rendered_tail(str(message["output"]), profile)
-        more = f" Its last lines:\n{tail}" if tail else " It wrote nothing."
-        raise SynapseError(f"{profile.name} ended at once with status {message['ended']}.{more}")
-    name = options.name or profile.name
-    raise SynapseError(f"{name} did not answer within {PATIENCE:g} s: see `synapse logs {name}`.")
-
-
-def _become_daemon(profile: Profile, options: Options, pipe: int) -> int:
-    os.setsid()
-    null = os.open(os.devnull, os.O_RDWR)
-    for fd in (0, 1, 2):
-        os.dup2(null, fd)
-    os.close(null)
-
-    def report(message: dict[str, object]) -> None:
-        """The first word is what the starter waits for; it does not hear the rest."""
-        nonlocal pipe
-        if pipe >= 0:
-            written, pipe = pipe, -1  # its number may be somebody else's from now on
-            try:
-                os.write(written, json.dumps(message).encode() + b"\n")
-            except OSError:
-                pass  # the starter is gone
-            os.close(written)
-
-    try:
-        return run(profile, options, None, report)
-    except SynapseError as error:
-        report({"error": str(error), "status": error.exit_status})
-        return error.exit_status
-    except BaseException as error:
-        report({"error": f"cannot start {profile.name}: {error!r}", "status": 1})
-        raise
-
-
-def _first_message(fd: int) -> dict[str, object]:
-    """One line from the child; nothing when it takes too long or dies without a word."""
-    import select
-    import time
-
-    data, deadline = b"", time.monotonic() + PATIENCE
-    while not data.endswith(b"\n"):
-        readable, _, _ = select.select([fd], [], [], max(deadline - time.monotonic(), 0))
-        chunk = os.read(fd, 1 << 16) if readable else b""
-        if not chunk:
-            return {}
-        data += chunk
-    return dict(json.loads(data))
+    tail = _rendered_tail(str(message["output"]), profile)
+    more = f" Its last lines:\n{tail}" if tail else " It wrote nothing."
+    raise SynapseError(f"{profile.name} ended at once with status {message['ended']}.{more}")
 
 
 def _rendered_tail(output: str, profile: Profile, lines: int = 15) -> str:

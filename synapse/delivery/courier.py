@@ -15,7 +15,7 @@ import os
 import time
 from collections.abc import Callable
 
-from synapse.controller import TerminalController
+from synapse.agent_terminal import AgentTerminal
 from synapse.delivery import composer
 from synapse.delivery.carry import PROGRESS_INTERVAL, Carry, mark_of
 from synapse.delivery.draft_stash import PATIENCE, DraftStash
@@ -50,7 +50,7 @@ class Delivery:
 
     def __init__(
         self,
-        controller: TerminalController,
+        controller: AgentTerminal,
         engine: TaskEngine,
         folder: str,
         *,

@@ -12,7 +12,7 @@ import os
 import time
 from collections.abc import Callable
 
-from synapse.controller import TerminalController
+from synapse.agent_terminal import AgentTerminal
 from synapse.delivery import composer
 from synapse.delivery.typist import Typist
 from synapse.profiles.loader import clear_steps
@@ -30,7 +30,7 @@ class DraftStash:
 
     def __init__(
         self,
-        controller: TerminalController,
+        controller: AgentTerminal,
         typist: Typist,
         path: str,
         run: str = "",

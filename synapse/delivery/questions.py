@@ -6,8 +6,8 @@ import asyncio
 import time
 from collections.abc import Callable
 
+from synapse.agent_terminal import AgentTerminal
 from synapse.base.states import INPUT_REQUIRED as ASKS
-from synapse.controller import TerminalController
 from synapse.delivery import answers
 from synapse.delivery.typist import Typist
 from synapse.registry import INPUT_REQUIRED
@@ -26,7 +26,7 @@ class Questions:
 
     def __init__(
         self,
-        controller: TerminalController,
+        controller: AgentTerminal,
         engine: TaskEngine,
         typist: Typist,
         is_agent: Callable[[Json], bool],

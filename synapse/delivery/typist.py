@@ -6,7 +6,7 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable
 
-from synapse.controller import TerminalController
+from synapse.agent_terminal import AgentTerminal
 from synapse.keys import names as keys
 from synapse.profiles.loader import clear_bytes
 from synapse.registry import INPUT_REQUIRED, READY
@@ -21,7 +21,7 @@ class Typist:
 
     def __init__(
         self,
-        controller: TerminalController,
+        controller: AgentTerminal,
         pause: Callable[[float | None], Awaitable[None]],
         clock: Callable[[], float] = time.monotonic,
     ) -> None:

@@ -9,9 +9,9 @@ import sqlite3
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from synapse.agent_terminal import AgentTerminal
 from synapse.agents.base import Surroundings
 from synapse.agents.channels import open_channel
-from synapse.controller import TerminalController
 from synapse.delivery.courier import Delivery
 from synapse.host.features import Features, default_features
 from synapse.host.hello import Hello
@@ -37,7 +37,7 @@ class Agent:
     umask: int  # the user's own
     about: About
     registry: AgentRegistry
-    controller: TerminalController
+    controller: AgentTerminal
     status: StatusWatch
     engine: TaskEngine
     delivery: Delivery
@@ -96,13 +96,13 @@ def assemble(hello: Hello, send: Callable[[bytes], None], umask: int) -> Agent:
     return agent
 
 
-def _controller(hello: Hello, send: Callable[[bytes], None]) -> TerminalController:
+def _controller(hello: Hello, send: Callable[[bytes], None]) -> AgentTerminal:
     profile = hello.profile
     env = {**os.environ, **{key: value or "" for key, value in profile.env.items()}}
     channel = open_channel(
         profile.channel, Surroundings(hello.working_dir, env, hello.started_at, hello.child)
     )
-    controller = TerminalController(profile, channel, send, *hello.size)
+    controller = AgentTerminal(profile, channel, send, *hello.size)
     controller.keys, controller.written = hello.keys, hello.written
     controller.set_draft(*hello.draft)
     controller.console_changed(hello.console is not None)

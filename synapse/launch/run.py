@@ -59,8 +59,11 @@ def run_agent(
     report: Report | None = None,
     host: str | None = None,
     token: str | None = None,
+    packed: dict[str, object] | None = None,
 ) -> int:
-    """Run one agent to its end and return its exit status. Without a console it runs in the background."""
+    """Run one agent to its end and return its exit status. Without a console it runs in the background.
+
+    `packed` is the profile for the host, if it is in no file."""
     settings = load_settings()
     address = safe_address(host, token)
     if settings.grpc_port and token is None:
@@ -77,7 +80,10 @@ def run_agent(
         own = _instructions(profile, settings, agent, args)
         pty = _spawn(profile, command, own, [*profile.args, *args], agent, console)
         log(f"started {agent.name}: {jsontext.dumps(list(args))} as {pty.pid}, port {agent.entry['port']}")
-        relay, link = _make_relay(profile, agent, pty, console, settings, token, started_at, report, log)
+        packed = packed or pack_profile(profile.name)
+        relay, link = _make_relay(
+            profile, agent, pty, console, settings, token, started_at, report, log, packed
+        )
         try:
             status = relay.run()
         except Exception as error:  # a fault of ours, whatever it is: the terminal is restored already
@@ -139,11 +145,10 @@ def _make_relay(
     started_at: float,
     report: Report | None,
     log: Logger,
+    packed: dict[str, object],
 ) -> tuple[Relay, HostLink]:
     from synapse.relay.link import HostLink
     from synapse.relay.loop import Relay
-
-    packed = pack_profile(profile.name)
 
     def hello() -> dict[str, object]:
         cols, rows = split_winsize(pty.winsize)

@@ -13,8 +13,8 @@ from collections.abc import Callable, Coroutine, Mapping
 from typing import Any
 
 from synapse.a2a_client import AsyncA2AClient
+from synapse.agent_terminal import AgentTerminal
 from synapse.config import InputRouting
-from synapse.controller import TerminalController
 from synapse.errors import NoSuchAgent, SynapseError, TargetError
 from synapse.launch.starter import Starter
 from synapse.messages import inbox as boxes
@@ -43,7 +43,7 @@ class Messenger:
 
     def __init__(
         self,
-        controller: TerminalController,
+        controller: AgentTerminal,
         client: AsyncA2AClient,
         book: AddressBook,
         errands: Errands,

@@ -55,6 +55,7 @@ __all__ = [
     "instruction_arguments",
     "list_profiles",
     "load_profile",
+    "pack_fields",
     "pack_profile",
     "profile_names",
     "runs_bare",
@@ -66,6 +67,7 @@ INSTALLED = "installed"  # by a package that adds a CLI
 USER = "user"
 USER_OVER_BUILT_IN = "user, over the built-in one"
 DEFAULT = "default"
+SCRIPT = "script"
 
 
 class Listed(Record):
@@ -124,6 +126,17 @@ def pack_profile(name: str) -> dict[str, Any]:
 
 def unpack_profile(packed: dict[str, Any]) -> Profile:
     return _build(Explained(**packed, origins={}))
+
+
+def pack_fields(name: str, given: dict[str, Any]) -> dict[str, Any]:
+    """A profile without a file, as JSON: the fields that a script gives, and defaults for the others."""
+    if not is_name(name) or name in RESERVED:
+        raise ProfileError(f"{name!r} cannot name an agent: use letters, digits, _ and -")
+    values = {key: dict(value) if isinstance(value, dict) else value for key, value in DEFAULTS.items()}
+    for key, value in _check(given, SCRIPT).items():
+        _merge(values, {}, key, value, SCRIPT)
+    _complete(values, SCRIPT)
+    return {"name": name, "source": SCRIPT, "path": SCRIPT, "values": values}
 
 
 def list_profiles() -> list[Listed]:

@@ -12,7 +12,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from synapse.input_router import Action, InputRouter
+    from synapse.keys.router import Action, KeyRouter
     from synapse.relay.injector import Injector, Steps
     from synapse.relay.link import HostLink
     from synapse.relay.reactor import Reactor
@@ -49,7 +49,7 @@ class Keyboard:
             keep=self._keep,
             log=log,
         )
-        self._made: InputRouter | None = None
+        self._made: KeyRouter | None = None
         self._reads = 0
         self._settling = False
         self.keys = 0  # how often a human has typed
@@ -59,15 +59,15 @@ class Keyboard:
         self._reactor.later(LOAD_AFTER, self._load)
 
     @property
-    def _router(self) -> InputRouter:
+    def _router(self) -> KeyRouter:
         return self._load()
 
-    def _load(self) -> InputRouter:
+    def _load(self) -> KeyRouter:
         """Made for the first key, or earlier. It knows no names until the host sends them."""
         if self._made is None:
-            from synapse.input_router import InputRouter
+            from synapse.keys.router import KeyRouter
 
-            self._made = InputRouter(names=(), cooked=self._pty.is_cooked)
+            self._made = KeyRouter(names=(), cooked=self._pty.is_cooked)
         return self._made
 
     @property

@@ -10,7 +10,7 @@ from starlette.routing import BaseRoute
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from synapse import __version__
-from synapse.controller import TerminalController
+from synapse.agent_terminal import AgentTerminal
 from synapse.server.about import About
 from synapse.server.dialect.external_routes import ExternalAgents
 from synapse.server.dialect.routes import dialect_routes
@@ -31,7 +31,7 @@ class Status(BaseModel):
 
 
 def public_app(
-    controller: TerminalController,
+    controller: AgentTerminal,
     engine: TaskEngine,
     about: About,
     outbound: Outbound,
@@ -70,7 +70,7 @@ def public_app(
 
 
 def private_app(
-    controller: TerminalController,
+    controller: AgentTerminal,
     engine: TaskEngine,
     about: About,
     outbound: Outbound,

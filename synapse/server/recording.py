@@ -8,13 +8,13 @@ import json
 import time
 from collections.abc import AsyncIterator
 
-from synapse.controller import TerminalController
+from synapse.agent_terminal import AgentTerminal
 from synapse.watch.turns import Turn
 
 BACKLOG = 10_000  # events a reader may be behind before it is dropped
 
 
-async def record(controller: TerminalController) -> AsyncIterator[bytes]:
+async def record(controller: AgentTerminal) -> AsyncIterator[bytes]:
     """Lines of asciicast v2: the header, the screen as it is now, then what happens, until the reader leaves.
 
     Keys are not in it: a human may type a password. A submitted line is marked.

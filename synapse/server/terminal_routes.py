@@ -7,7 +7,7 @@ from fastapi import APIRouter, HTTPException
 from fastapi.responses import StreamingResponse
 from pydantic import BaseModel, Field
 
-from synapse.controller import TerminalController
+from synapse.agent_terminal import AgentTerminal
 from synapse.keys import names as keys
 from synapse.registry import READY
 from synapse.server.recording import record
@@ -45,7 +45,7 @@ class Contents(BaseModel):
     lines: list[str]
 
 
-def terminal_routes(controller: TerminalController) -> APIRouter:
+def terminal_routes(controller: AgentTerminal) -> APIRouter:
     router = APIRouter(prefix="/terminal")
 
     @router.get("/screen")

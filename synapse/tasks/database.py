@@ -173,7 +173,8 @@ class Database:
     def _connect(self) -> sqlite3.Connection:
         if self.path != ":memory:" and not os.path.exists(self.path):
             os.close(os.open(self.path, os.O_CREAT | os.O_WRONLY, 0o600))
-        db = sqlite3.connect(self.path, timeout=PATIENCE)
+        # Callers with several threads use a lock (`a2a_compat.TaskStore`); the host has one thread.
+        db = sqlite3.connect(self.path, timeout=PATIENCE, check_same_thread=False)
         db.text_factory = _text
         try:
             db.execute("PRAGMA journal_mode = WAL")

@@ -63,6 +63,7 @@ class TaskStore:
         self,
         message: Json,
         *,
+        task_id: str | None = None,
         context_id: str | None = None,
         priority: int = 1,
         sender: Json | None = None,
@@ -72,7 +73,7 @@ class TaskStore:
         """A new task, on disk when this returns."""
         now = self._clock()
         task = Task(
-            self._new_id(),
+            task_id or self._new_id(),
             context_id or str(uuid.uuid4()),
             message,
             self.run,

@@ -14,9 +14,9 @@ from typing import Any
 
 import pytest
 
+from synapse.agent_terminal import AgentTerminal
 from synapse.agents.base import HOOK, Channel, Surroundings
 from synapse.agents.facts import PromptAccepted, TurnEnded
-from synapse.controller import TerminalController
 from synapse.delivery.carry import Carry
 from synapse.delivery.courier import Delivery
 from synapse.profiles.loader import load_profile
@@ -349,7 +349,7 @@ def test_each_accepted_task_ends_once_whenever_the_host_dies(home: Home, mode: s
 
 def test_after_a_restart_the_reply_to_an_earlier_message_is_not_that_of_the_last(tmp_path: Path) -> None:
     surroundings = Surroundings(str(tmp_path), {}, 0.0, 0)
-    controller = TerminalController(load_profile("dummy"), Channel(surroundings), lambda _: None, 80, 24)
+    controller = AgentTerminal(load_profile("dummy"), Channel(surroundings), lambda _: None, 80, 24)
     engine = TaskEngine(TaskStore())
     delivery, turns = Delivery(controller, engine, str(tmp_path)), controller.observer.turns
     task = engine.submit(text_message("one"))

@@ -1,6 +1,6 @@
-"""`callback_url`: an address that is sent what has become of a message, once that is settled.
+"""`callback_url`: an address that receives the result of a message when its task has ended.
 
-The address is kept with the task, so a host that comes back after the end of another still knows it.
+The address is stored with the task, so that a new host of the same agent still knows it.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Callbacks:
 
 
 def answer(task: Task) -> Json:
-    """What has become of a message, as `GET /response/{request_id}` tells it."""
+    """The result of a message so far, as `GET /response/{request_id}` returns it."""
     found: Json = {
         "request_id": task.id,
         "status": FAILED if task.state == REJECTED else task.state,

@@ -1,4 +1,4 @@
-"""What `/external/*` needs of the client: its failures as refusals of the server, its findings as JSON."""
+"""`ExternalAgents` over the A2A client: results as JSON, the client's errors as errors of the server."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class ExternalClient:
             return self._client.remove_agent(alias)
 
     async def send_message(self, alias: str, message: str, wait: bool) -> Json:
-        """A task that takes too long is told as it is."""
+        """With `wait`, a task that takes too long is returned as it is."""
         with _refusals():
             try:
                 task = await self._client.send_message(alias, message, wait)

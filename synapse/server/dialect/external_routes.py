@@ -1,4 +1,4 @@
-"""`/external/*`: agents elsewhere, by an alias. Who speaks to them is given."""
+"""`/external/*`: external agents, that is, agents on other machines or of other frameworks, by alias."""
 
 from __future__ import annotations
 
@@ -21,35 +21,35 @@ class NoSuchAgent(TaskError):
 
 
 class ExternalFailed(TaskError):
-    """The other agent cannot be reached, or does not answer as it should: one sentence."""
+    """The external agent cannot be reached, or its answer is not valid. The message is one sentence."""
 
     code = "EXTERNAL_FAILED"
     status = 502
 
 
 class ExternalAgents(Protocol):
-    """What is needed of a client. Failures are told as a TaskError: ExternalFailed, BadMessage for an address
-    that is not called, NoSuchAgent."""
+    """What the routes need. Failures are raised as a TaskError: ExternalFailed, NoSuchAgent, or BadMessage
+    for an address that must not be called."""
 
     async def discover(self, url: str, alias: str | None) -> Json:
-        """Read the card there and remember the agent: what is known of it."""
+        """Read the agent's card and store the agent; returns its document."""
 
     async def list_agents(self) -> list[Json]: ...
 
     async def remove_agent(self, alias: str) -> bool: ...
 
     async def send_message(self, alias: str, message: str, wait: bool) -> Json:
-        """The task that came of it."""
+        """The task, as a document."""
 
 
 class DiscoverRequest(BaseModel):
-    url: str = Field(min_length=1, max_length=2048, description="where the agent is, without a path")
-    alias: str | None = Field(None, pattern=ALIAS, description="a name for it; its own, if left out")
+    url: str = Field(min_length=1, max_length=2048, description="the agent's address, without a path")
+    alias: str | None = Field(None, pattern=ALIAS, description="a name for it; by default its own")
 
 
 class ExternalSend(BaseModel):
     message: MessageOrText
-    wait: bool = Field(False, description="whether to answer only when the task is over")
+    wait: bool = Field(False, description="respond only when the task has ended")
 
 
 class ExternalAgent(BaseModel):
@@ -84,7 +84,7 @@ def external_routes(external: ExternalAgents | None) -> APIRouter:
 
     def agents() -> ExternalAgents:
         if external is None:
-            raise Unavailable("this agent does not speak to agents elsewhere.")
+            raise Unavailable("this agent has no client for external agents.")
         return external
 
     async def known(alias: str) -> Json:
@@ -104,22 +104,22 @@ def external_routes(external: ExternalAgents | None) -> APIRouter:
             ),
         ],
     ) -> Response:
-        """Read an agent's card and remember it under an alias."""
+        """Read an external agent's card and store it under an alias."""
         return JSONResponse(await agents().discover(request.url, request.alias))
 
     @router.get("/agents", response_model=ExternalList, responses=reading(503))
     async def list_agents() -> Response:
-        """The agents that are remembered."""
+        """List the stored external agents."""
         return JSONResponse({"agents": await agents().list_agents()})
 
     @router.get("/agents/{alias}", response_model=ExternalAgent, responses=reading(404, 503))
     async def get_agent(alias: Alias) -> Response:
-        """One of them."""
+        """Get one external agent."""
         return JSONResponse(await known(alias))
 
     @router.delete("/agents/{alias}", response_model=Removed, responses=reading(404, 503))
     async def remove_agent(alias: Alias) -> Response:
-        """Forget one."""
+        """Remove an external agent."""
         if not await agents().remove_agent(alias):
             raise _unknown(alias)
         return JSONResponse({"status": "removed", "alias": alias})
@@ -131,7 +131,7 @@ def external_routes(external: ExternalAgents | None) -> APIRouter:
             ExternalSend, Body(openapi_examples={"text": {"value": {"message": "What is the weather?"}}})
         ],
     ) -> Response:
-        """Send one a message."""
+        """Send a message to an external agent."""
         await known(alias)
         text = message_text(request.message.neutral())
         return JSONResponse({"task": await agents().send_message(alias, text, request.wait)})
@@ -140,4 +140,4 @@ def external_routes(external: ExternalAgents | None) -> APIRouter:
 
 
 def _unknown(alias: str) -> NoSuchAgent:
-    return NoSuchAgent(f"no agent is known as {alias!r}: GET /external/agents lists them.")
+    return NoSuchAgent(f"there is no external agent {alias!r}: GET /external/agents lists them.")

@@ -1,4 +1,4 @@
-"""The documents of the specification's dialect, as they come in and go out."""
+"""The requests and responses of the specifications' endpoints."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class TextPart(BaseModel):
 
 class DataPart(BaseModel):
     type: Literal["data"]
-    data: Any = Field(description="any JSON; the agent is given it as a block of code")
+    data: Any = Field(description="any JSON; the agent gets it as a code block")
 
 
 class FilePart(BaseModel):
@@ -29,12 +29,12 @@ class FilePart(BaseModel):
     mime_type: str | None = Field(
         None, validation_alias=AliasChoices("mime_type", "mimeType"), max_length=255
     )
-    bytes: str | None = Field(None, description="the content, in base64")
-    uri: str | None = Field(None, description="where the content is", max_length=4096)
+    bytes: str | None = Field(None, description="the content in base64")
+    uri: str | None = Field(None, description="the address of the content", max_length=4096)
 
 
 def _part(value: object) -> object:
-    """What older clients write: `kind` for `type`, neither for text, a file's fields in an object."""
+    """Accept what older clients write: `kind` for `type`, neither for text, a file's fields in an object."""
     if isinstance(value, dict):
         value = {str(key): inner for key, inner in value.items()}
         if "type" not in value:
@@ -53,16 +53,16 @@ class Message(BaseModel):
     model_config = ConfigDict(populate_by_name=True)
     role: Literal["user", "agent"] = "user"
     parts: list[Part] = Field(min_length=1, max_length=1000)
-    message_id: Id | None = Field(None, validation_alias=AliasChoices("message_id", "messageId"))
+    message_id: Id | None = Field(default=None, validation_alias=AliasChoices("message_id", "messageId"))
     metadata: dict[str, Any] | None = None
 
     def neutral(self) -> Json:
-        """As the engine keeps it."""
+        """The message as the task engine stores it."""
         return self.model_dump(exclude_none=True)
 
 
 class Sender(BaseModel):
-    """Who asks. A claim: who may ask at all is checked before."""
+    """Who sends the request, as the sender says. Access is checked before and does not depend on it."""
 
     id: str | None = Field(None, max_length=200, pattern=r"^[^\x00-\x1f\x7f\[\]]+$")
     name: str | None = Field(None, max_length=200, pattern=r"^[^\x00-\x1f\x7f\[\]]+$")
@@ -84,7 +84,7 @@ SenderOrName = Annotated[Sender, BeforeValidator(_sender, json_schema_input_type
 
 
 class SendRequest(BaseModel):
-    """A message for the agent: a new task, or one that is under way."""
+    """A message for the agent: it creates a task, or continues one."""
 
     model_config = ConfigDict(populate_by_name=True)
     message: MessageOrText
@@ -92,29 +92,31 @@ class SendRequest(BaseModel):
     context_id: Id | None = Field(
         None,
         validation_alias=AliasChoices("context_id", "contextId"),
-        description="what belongs together; made up if left out",
+        description="groups the tasks of one conversation; made if left out",
     )
     task_id: Id | None = Field(
         None,
         validation_alias=AliasChoices("task_id", "taskId"),
-        description="a task under way: the message is its answer, or more to do",
+        description="a task that has not ended: the message answers its question or adds work",
     )
     request_id: Id | None = Field(
         None,
         validation_alias=AliasChoices("request_id", "requestId"),
-        description="the same one twice is the same task: a request can be repeated safely",
+        description="a second request with the same id returns the same task, so it is safe to repeat",
     )
-    metadata: dict[str, Any] | None = Field(None, description="kept with the task")
+    metadata: dict[str, Any] | None = Field(None, description="stored with the task")
 
 
 class SimpleMessage(BaseModel):
     content: str
-    priority: int = Field(1, ge=1, le=5, description="5 interrupts what the agent is doing")
+    priority: int = Field(1, ge=1, le=5, description="5 interrupts the agent")
     response_mode: Literal["display", "return", "broadcast"] = Field(
-        "display", description="where the answer is wanted; kept with the task"
+        "display", description="where the reply is wanted; stored with the task"
     )
     callback_url: str | None = Field(
-        None, max_length=2048, description="is sent what GET /response/{request_id} answers, when it is over"
+        None,
+        max_length=2048,
+        description="receives the reply as GET /response/{request_id} returns it",
     )
     sender: SenderOrName | None = None
     request_id: Id | None = None
@@ -124,25 +126,25 @@ class Sent(BaseModel):
     status: Literal["sent"] = "sent"
     priority: int = Field(examples=[1])
     task_id: str
-    response_url: str | None = Field(None, description="with response_mode return: where to read the answer")
+    response_url: str | None = Field(None, description="with response_mode return: where to read the reply")
 
 
 class Answer(BaseModel):
-    """What has become of a message."""
+    """The result of a message so far."""
 
     request_id: str = Field(description="the task's id")
     status: State
-    response: str = Field(description="what the agent has said, so far")
-    prompt: dict[str, Any] | None = Field(None, description="what it asks, if it is input_required")
-    error: dict[str, Any] | None = Field(None, description="why it has failed")
+    response: str = Field(description="the agent's reply so far")
+    prompt: dict[str, Any] | None = Field(None, description="the question, if the status is input_required")
+    error: dict[str, Any] | None = Field(None, description="why the task failed")
 
 
 class ArtifactDocument(BaseModel):
     type: str = Field(examples=["text"])
     name: str = Field(examples=["output"])
     parts: list[dict[str, Any]]
-    data: str | None = Field(None, description="the text, where it is one")
-    metadata: dict[str, Any] | None = Field(None, description="derived: a piece of the reply, over again")
+    data: str | None = Field(None, description="the text of a text artifact")
+    metadata: dict[str, Any] | None = Field(None, description="derived: it repeats a part of the reply")
 
 
 class TaskDocument(BaseModel):
@@ -155,12 +157,12 @@ class TaskDocument(BaseModel):
     priority: int
     created_at: str = Field(examples=["2026-01-01T12:00:00.000Z"])
     updated_at: str
-    prompt: dict[str, Any] | None = Field(None, description="type, prompt, options: what the agent asks")
-    error: dict[str, Any] | None = Field(None, description="code and message: why it has failed")
+    prompt: dict[str, Any] | None = Field(None, description="the agent's question: type, prompt, options")
+    error: dict[str, Any] | None = Field(None, description="why the task failed: code and message")
     sender: dict[str, Any] | None = None
-    note: str | None = Field(None, description="why it waits, or was canceled")
+    note: str | None = Field(None, description="why the task waits, or why it was canceled")
     metadata: dict[str, Any] | None = None
-    receipts: list[dict[str, Any]] | None = Field(None, description="what was done with it, and when")
+    receipts: list[dict[str, Any]] | None = Field(None, description="the steps of its delivery, with times")
 
 
 class TaskEnvelope(BaseModel):
@@ -169,11 +171,11 @@ class TaskEnvelope(BaseModel):
 
 class TaskList(BaseModel):
     tasks: list[TaskDocument]
-    total: int = Field(description="how many there are, the limit aside")
+    total: int = Field(description="the number of matching tasks, regardless of the limit")
 
 
 class InputRequest(BaseModel):
-    input: str = Field(description="a choice as it is offered, or text; empty takes the default")
+    input: str = Field(description="one of the options, or text; empty selects the default")
     sender: SenderOrName | None = None
 
 
@@ -183,13 +185,13 @@ class InputProvided(BaseModel):
 
 
 class Canceled(BaseModel):
-    status: State = Field(description="canceled, unless the agent is still at it")
+    status: State = Field(description="canceled, unless the agent is still working")
     task_id: str
     task: TaskDocument
 
 
 class OldCard(BaseModel):
-    """The agent card as it was at first; `/.well-known/agent-card.json` has the standard's of today."""
+    """The agent card in its first form; `/.well-known/agent-card.json` has the form of the A2A standard."""
 
     model_config = ConfigDict(populate_by_name=True)
     name: str

@@ -1,4 +1,8 @@
-"""The specification's own dialect of A2A, over the task engine."""
+"""The specifications' endpoints: the HTTP interface that Synapse's own specifications describe.
+
+It is an early form of A2A (`/tasks/send`, `/tasks/{id}`, `/message`); `server/standard` has the A2A standard.
+Both work on one task engine.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +41,7 @@ LONGEST_WAIT = 300
 _TEXT = {"message": "What is this project about?"}
 _PARTS = {"message": {"role": "user", "parts": [{"type": "text", "text": "What is this project about?"}]}}
 _SEND_EXAMPLES: dict[str, Any] = {
-    "text": {"summary": "Just text", "value": _TEXT},
+    "text": {"summary": "Text", "value": _TEXT},
     "parts": {"summary": "A message with parts", "value": {**_PARTS, "sender": {"id": "ci", "name": "ci"}}},
     "data": {
         "summary": "Text and data",
@@ -54,21 +58,21 @@ _SEND_EXAMPLES: dict[str, Any] = {
     },
 }
 _MESSAGE_EXAMPLES: dict[str, Any] = {
-    "display": {"summary": "Show it in the agent's terminal", "value": {"content": "Say hello"}},
+    "display": {"summary": "The reply is shown in the agent's terminal", "value": {"content": "Say hello"}},
     "return": {
-        "summary": "The answer is wanted",
+        "summary": "The reply is fetched later",
         "value": {"content": "明日の天気は？", "priority": 1, "response_mode": "return"},
     },
 }
 _INPUT_EXAMPLES: dict[str, Any] = {"yes": {"summary": "Yes", "value": {"input": "y"}}}
 _STREAM: dict[int | str, dict[str, Any]] = {
     200: {
-        "description": "`status`, `artifact` and `receipt` events, `id` numbers them; ends with the task",
+        "description": "`status`, `artifact` and `receipt` events, numbered by `id`, until the task ends",
         "content": {
             "text/event-stream": {
                 "schema": {
                     "type": "object",
-                    "description": "one event; data is the JSON of an object",
+                    "description": "one event; data is a JSON object",
                     "properties": {name: {"type": "string"} for name in ("id", "event", "data")},
                 },
                 "example": 'id: 3\nevent: status\ndata: {"taskId": "…", "state": "working"}\n\n',
@@ -77,9 +81,9 @@ _STREAM: dict[int | str, dict[str, Any]] = {
     }
 }
 
-TaskId = Annotated[str, Path(description="a task's id; the short one will do while it is under way")]
+TaskId = Annotated[str, Path(description="a task's id; its first 8 characters are enough until it has ended")]
 SendBody = Annotated[SendRequest, Body(openapi_examples=_SEND_EXAMPLES)]
-Priority = Annotated[int, Query(ge=1, le=5, description="5 interrupts what the agent is doing")]
+Priority = Annotated[int, Query(ge=1, le=5, description="5 interrupts the agent")]
 
 
 def dialect_routes(
@@ -90,10 +94,10 @@ def dialect_routes(
     *,
     token_set: bool = False,
 ) -> APIRouter:
-    """What is None is refused in a sentence. With a token set, the card, which everybody may read, does not
-    tell where on this machine the agent works."""
+    """Without `callbacks` or `external`, requests that need them are refused. With a token set, the card,
+    which everybody may read, leaves out the agent's id and directory."""
     router = APIRouter(route_class=Route)
-    # Not included, which would make each of them once more.
+    # `include_router` would build every route a second time.
     for part in (
         _messages(engine, callbacks),
         _sending(engine),
@@ -105,7 +109,7 @@ def dialect_routes(
 
     @router.get("/.well-known/agent.json", response_model=OldCard, tags=["Card"])
     async def card() -> Response:
-        """The agent card, as it was at first."""
+        """Get the agent card in its first form."""
         return JSONResponse(old_card(about, token_set))
 
     return router
@@ -118,13 +122,11 @@ def _messages(engine: TaskEngine, callbacks: Callbacks | None) -> APIRouter:
     async def message(
         request: Annotated[SimpleMessage, Body(openapi_examples=_MESSAGE_EXAMPLES)],
     ) -> Response:
-        """Send the agent a line. Nothing is waited for: GET /response/{request_id} has the answer."""
+        """Send the agent a message and return at once. GET /response/{request_id} returns the reply."""
         metadata: Json = {"response_mode": request.response_mode}
         if request.callback_url is not None:
             if callbacks is None:
-                raise Unavailable(
-                    "no callback_url is called from here: leave it out, and ask for the answer."
-                )
+                raise Unavailable("this server calls no callback_url: leave it out and fetch the reply.")
             await callbacks.check(request.callback_url)
             metadata[KEY] = request.callback_url
         task = engine.submit(
@@ -146,11 +148,14 @@ def _messages(engine: TaskEngine, callbacks: Callbacks | None) -> APIRouter:
         wait: Annotated[
             float,
             Query(
-                ge=0, le=LONGEST_WAIT, allow_inf_nan=False, description="seconds to wait for the end of it"
+                ge=0,
+                le=LONGEST_WAIT,
+                allow_inf_nan=False,
+                description="seconds to wait until the task ends",
             ),
         ] = 0,
     ) -> Response:
-        """What has become of a message."""
+        """Get the result of a message so far."""
         task = engine.find(request_id)
         if wait:
             task = await _unless_gone(http, engine, task, wait)
@@ -179,12 +184,12 @@ def _sending(engine: TaskEngine) -> APIRouter:
 
     @router.post("/send", response_model=TaskEnvelope, responses=responses(*TAKING))
     async def send(request: SendBody) -> Response:
-        """Give the agent a task: stored and in the queue when this answers."""
+        """Create a task. It is stored and in the agent's queue when this returns."""
         return JSONResponse({"task": (await take(request)).to_dict()})
 
     @router.post("/send-priority", response_model=TaskEnvelope, responses=responses(*TAKING))
     async def send_priority(request: SendBody, priority: Priority = 1) -> Response:
-        """The same, with a place in the queue."""
+        """Create a task with a priority."""
         return JSONResponse({"task": (await take(request, priority)).to_dict()})
 
     @router.post(
@@ -194,7 +199,7 @@ def _sending(engine: TaskEngine) -> APIRouter:
         responses=in_json(responses(*TAKING)) | _STREAM,
     )
     async def send_subscribe(request: SendBody, priority: Priority = 1) -> Response:
-        """Give the agent a task, and follow it."""
+        """Create a task and stream its events."""
         task = await take(request, priority)
         return EventStream(events_of(engine, task.id))
 
@@ -206,13 +211,13 @@ def _tasks(engine: TaskEngine) -> APIRouter:
 
     @router.get("", response_model=TaskList, responses=reading())
     async def list_tasks(
-        state: Annotated[list[State] | None, Query(description="only these; more than one will do")] = None,
+        state: Annotated[list[State] | None, Query(description="only tasks in these states")] = None,
         context_id: Annotated[
-            str | None, Query(max_length=200, description="only those of one context")
+            str | None, Query(max_length=200, description="only tasks of this context")
         ] = None,
         limit: Annotated[int, Query(ge=1, le=500)] = 50,
     ) -> Response:
-        """The tasks, the latest changed first."""
+        """List the tasks, the last changed first."""
         states: list[str] = [*(state or ()), *([REJECTED] if FAILED in (state or ()) else ())]
         tasks = engine.store.list_tasks(states=states, context_id=context_id, limit=limit)
         total = engine.store.count(states=states, context_id=context_id)
@@ -220,40 +225,42 @@ def _tasks(engine: TaskEngine) -> APIRouter:
 
     @router.get("/{task_id}", response_model=TaskDocument, responses=reading(404))
     async def get_task(task_id: TaskId) -> Response:
-        """A task, with what has been said so far."""
+        """Get a task with its reply so far."""
         return JSONResponse(engine.find(task_id).to_dict())
 
     @router.get(
         "/{task_id}/subscribe",
         status_code=200,
         response_class=EventStream,
-        responses=in_json(reading(404)) | _STREAM | {204: {"description": "it is over, and you know"}},
+        responses=in_json(reading(404))
+        | _STREAM
+        | {204: {"description": "The task has finished and there are no new events."}},
     )
     async def subscribe(
         task_id: TaskId,
         last_event_id: Annotated[
-            str | None, Header(description="the number of the last event that you have seen")
+            str | None, Header(description="the number of the last event that was received")
         ] = None,
     ) -> Response:
-        """Follow a task, from the beginning or from where you were."""
+        """Stream a task's events, from the beginning or after the last event that was received."""
         task = engine.find(task_id)
         seen = int(last_event_id) if last_event_id and last_event_id.isdecimal() else None
         if task.ended and seen == task.sequence:
-            return Response(status_code=204)  # what tells a browser not to come again
+            return Response(status_code=204)  # it tells a browser not to reconnect
         return EventStream(events_of(engine, task.id, seen))
 
     return router
 
 
 def _steering(engine: TaskEngine) -> APIRouter:
-    """What may be said to a task that is under way."""
+    """Answers to, and cancellation of, a task that has not ended."""
     router = APIRouter(prefix="/tasks", route_class=Route, tags=["Tasks"])
 
     @router.post("/{task_id}/input", response_model=InputProvided, responses=responses(403, 404, 409, 413))
     async def provide_input(
         task_id: TaskId, request: Annotated[InputRequest, Body(openapi_examples=_INPUT_EXAMPLES)]
     ) -> Response:
-        """Answer what a task asks."""
+        """Answer a task's question."""
         task = engine.find(task_id)
         if task.state != INPUT_REQUIRED:
             return refusal(WrongState(f"task {task.id} is {task.state}: it does not wait for input."), 400)
@@ -263,10 +270,10 @@ def _steering(engine: TaskEngine) -> APIRouter:
     @router.post(
         "/{task_id}/cancel",
         response_model=Canceled,
-        responses=reading(404, 409) | {202: {"model": Canceled, "description": "the agent is still at it"}},
+        responses=reading(404, 409) | {202: {"model": Canceled, "description": "the agent is still working"}},
     )
     async def cancel(task_id: TaskId) -> Response:
-        """Take a task out of the queue, or interrupt the agent if it is at work on it."""
+        """Remove a task from the queue, or interrupt the agent if it works on it."""
         task = await engine.cancel(engine.find(task_id).id)
         document = task.to_dict()
         body = {"status": document["state"], "task_id": task.id, "task": document}
@@ -314,7 +321,7 @@ def old_card(about: About, token_set: bool = False) -> Json:
 
 
 async def _unless_gone(http: Request, engine: TaskEngine, task: Task, seconds: float) -> Task:
-    """Wait for the task, as long as somebody waits for us."""
+    """Wait for the task until it ends or the client disconnects."""
     waiting = asyncio.ensure_future(engine.wait(task.id, timeout=seconds))
     leaving = asyncio.ensure_future(gone(http.receive))
     try:

@@ -1,9 +1,9 @@
-"""A task's events as a stream of the specification's dialect.
+"""A task's events as the server-sent events of the specifications' endpoints.
 
-The first event is the state as it is, then what has been said so far, then every event as it happens. The
-number of the last one is its `id`: who comes back with it is given what came after, or the whole of it where
-that is no longer known. A stream ends when the task does. It does not end with `input_required`: whoever
-answers sees what becomes of it in the same stream.
+A stream begins with a snapshot (the state, then the reply so far) and goes on with every event as it happens.
+The `id` of an event is its number in the task. A client that reconnects with the last number gets the events
+after it, or a new snapshot if some of them are no longer stored. The stream ends with the task. It does not
+end with `input_required`: the client that answers sees the rest in the same stream.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ ALIVE = b": keepalive\n\n"
 def events_of(
     engine: TaskEngine, task_id: str, after: int | None = None, keepalive: float = KEEPALIVE
 ) -> AsyncGenerator[bytes, None]:
-    """What one reader is sent: everything from this call on, whenever it begins to read."""
+    """The stream of one client: every event from this call on, even if the client starts reading later."""
     return _events(engine, task_id, keepalive, *_begin(engine, task_id, after, keepalive))
 
 
@@ -44,7 +44,7 @@ async def _events(
         finally:
             if events is not None:
                 await events.aclose()
-        beginning, events = _begin(engine, task_id, None, keepalive)  # the whole of it anew
+        beginning, events = _begin(engine, task_id, None, keepalive)  # a new snapshot
 
 
 def _begin(
@@ -56,7 +56,7 @@ def _begin(
 
 
 def _missed(engine: TaskEngine, task: Task, after: int) -> list[bytes] | None:
-    """What came after the event of that number; None if some of it is no longer there."""
+    """The events after that number; None if some of them are no longer stored."""
     events = engine.store.events(task.id, after)
     if after > task.sequence or [event.number for event in events] != list(
         range(after + 1, task.sequence + 1)
@@ -66,20 +66,20 @@ def _missed(engine: TaskEngine, task: Task, after: int) -> list[bytes] | None:
 
 
 def snapshot(task: Task) -> list[bytes]:
-    """The last piece has the number: who has not heard all of it has not heard it."""
+    """The last event has the number: a client that received only a part reconnects without one."""
     status = SSEEvent("status", _status(task), "")
     artifacts = [
         SSEEvent("artifact", _artifact(task.id, artifact, append=False, last=task.ended), "")
         for artifact in task.artifacts
     ]
-    # Readers leave when they see the end.
+    # Clients disconnect when they see an end state, so it comes last.
     pieces = [*artifacts, status] if task.ended else [status, *artifacts]
     pieces[-1].id = str(task.sequence)
     return [piece.to_sse_format().encode() for piece in pieces]
 
 
 def encoded(event: SSEEvent) -> bytes:
-    """For all readers once."""
+    """The event as bytes, encoded once for all clients."""
     if not event.event_type:
         return ALIVE
     if not event.sent:

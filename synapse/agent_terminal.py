@@ -1,0 +1,226 @@
+"""AgentTerminal: one agent's terminal as the host sees it: screen, status, and keys typed into it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from synapse.agents.base import Channel
+from synapse.keys.typed import CLEARED, SUBMITTED, TYPED, what_was_typed
+from synapse.profiles.loader import Profile
+from synapse.relay import wire
+from synapse.terminal.screen import Screen, make_screen
+from synapse.watch.observer import Observer
+from synapse.watch.status import Verdict
+
+CONTEXT_LENGTH = 2000
+
+TakeCommand = Callable[[Mapping[str, Any], Callable[[str | None], None]], None]
+
+
+class AgentTerminal:
+    """The relay's frames are fed into it; what it types into the agent goes back to the relay.
+
+    `send` takes a frame for the relay. `clock` gives the time, so that tests can set it.
+    """
+
+    def __init__(
+        self,
+        profile: Profile,
+        channel: Channel,
+        send: Callable[[bytes], None],
+        cols: int,
+        rows: int,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.profile = profile
+        self.screen: Screen = make_screen(cols, rows)
+        self.exit_status: int | None = None
+        self._send = send
+        self._clock = clock
+        self.keys = 0  # how often a human has typed, as far as is known here
+        self.written = 0  # bytes that the agent has written, as far as the host knows
+        self.draft = False  # a human has typed text and not submitted it
+        self.draft_text: str | None = ""  # the text, if it is known
+        self.last_key = -1e9
+        self._change_callbacks: list[Callable[[], None]] = []
+        self._on_command: TakeCommand | None = None
+        self._on_refusal: Callable[[Mapping[str, Any]], None] = lambda _: None
+        self._injections: dict[str, Callable[[str], None]] = {}
+        self._output_callbacks: list[Callable[[bytes], None]] = []
+        self._status_callbacks: list[Callable[[str], None]] = []
+        self.observer = Observer(profile, self.screen, channel, self._on_status)
+
+    @property
+    def running(self) -> bool:
+        return self.exit_status is None
+
+    @property
+    def status(self) -> str:
+        return self.observer.verdict.status
+
+    @property
+    def takes_pastes(self) -> bool:
+        """Whether text is sent to the agent as a bracketed paste now."""
+        return self.profile.paste != "plain" and self.screen.mode(2004)
+
+    # --- from the relay -----------------------------------------------------------------------------------
+
+    def feed(self, data: bytes) -> None:
+        self.written += len(data)
+        self.screen.feed(data)
+        for callback in self._output_callbacks:
+            callback(data)
+        self.observer.output(self._clock())
+
+    def resized(self, cols: int, rows: int) -> None:
+        self.screen.resize(cols, rows)
+
+    def console_changed(self, present: bool) -> None:
+        """A human's terminal answers terminal queries itself; without one, the emulator does."""
+        self.screen.on_reply(None if present else self._type)
+
+    def human_typed(self, what: int, count: int, empty: bool, text: str | None) -> None:
+        self.keys = count
+        self._typed(what, empty, text)
+
+    def command(self, command: Mapping[str, Any]) -> None:
+        """A human has typed a line for another agent (wire.COMMAND), or an invalid one (wire.REFUSED)."""
+        if "reason" in command:
+            self._on_refusal(command)
+            return
+        name = str(command["id"])
+
+        def answer(reason: str | None) -> None:
+            told = {"id": name} if reason is None else {"id": name, "kept": reason}
+            self._send(wire.pack_json(wire.COMMAND_TAKEN, told))
+
+        if self._on_command is not None:
+            self._on_command(command, answer)
+        else:
+            refused = {"id": name, "refused": "lines for other agents are not accepted yet"}
+            self._send(wire.pack_json(wire.COMMAND_TAKEN, refused))
+
+    def set_draft(self, empty: bool, text: str | None) -> None:
+        """The human's draft in the composer; `text` is None if it is not known."""
+        self.draft, self.draft_text = not empty, text
+        if self.draft:
+            self.last_key = self._clock()  # nothing is typed over it for a while
+
+    def _typed(self, what: int, empty: bool, text: str | None) -> None:
+        self.last_key = self._clock()
+        self.set_draft(empty, text)
+        self.observer.key(what == SUBMITTED, self.last_key)
+        for callback in self._change_callbacks:
+            callback()
+
+    def injected(self, name: str, outcome: str) -> None:
+        if callback := self._injections.pop(name, None):
+            callback(outcome)
+
+    def exited(self, status: int) -> None:
+        self.exit_status = status
+        self.observer.exited(status, self._clock())
+
+    # --- from the agent's own hooks -----------------------------------------------------------------------
+
+    def event(self, event: Mapping[str, Any]) -> None:
+        self.observer.event(event, self._clock())
+
+    # --- for the host -------------------------------------------------------------------------------------
+
+    def check_status(self) -> float | None:
+        """Check screen, transcript and clock. Returns the seconds until the next check, if one is due."""
+        return self.observer.check(self._clock())
+
+    def explain(self) -> dict[str, Any]:
+        return self.observer.explain(self._clock())
+
+    def write(self, data: str, submit_seq: str | None = None) -> None:
+        """Type text, and then the keys that submit it."""
+        self.type_keys(data.encode() + (submit_seq or "").encode())
+
+    def type_keys(self, data: bytes) -> None:
+        """Type keys that come over HTTP, not from the human's terminal."""
+        self._type(data)
+        what = what_was_typed(data)
+        draft = what == TYPED or (self.draft and what not in (SUBMITTED, CLEARED))
+        self._typed(what, not draft, None if draft else "")
+
+    def take_commands(
+        self,
+        names: Iterable[str],
+        routing: Mapping[str, Any],
+        on_command: TakeCommand,
+        on_refusal: Callable[[Mapping[str, Any]], None],
+    ) -> None:
+        """Tell the relay to send lines such as `@codex review this` to the host, for these names.
+
+        `routing` has `enabled`, `pattern` and `passthrough_on_fail` of the settings. `on_command` gets each
+        command and a function to call: with None when the command is stored, or with the reason why it cannot
+        be sent; the line then stays in the composer. A relay that got no answer sends the same id again."""
+        self._on_command, self._on_refusal = on_command, on_refusal
+        self._send(wire.pack_json(wire.NAMES, {**routing, "names": list(names)}))
+
+    def inject(
+        self,
+        name: str,
+        steps: list[tuple[float, bytes]],
+        done: Callable[[str], None],
+        careful: bool = True,
+        known_output: bool = True,
+        draft: str | None = None,
+    ) -> None:
+        """Type the steps between a human's keys, each after its pause. `done` gets the outcome.
+
+        With `careful` the relay refuses it if a human has typed a key that the host does not know yet; with
+        `known_output` also if the agent has written something new. `draft` is the human's text that the
+        composer holds afterwards, if that changes."""
+        self._injections[name] = done
+        self.observer.key(False, self._clock())  # its echo does not count as output of the agent
+        request = {
+            "id": name,
+            "keys": self.keys if careful else None,
+            "output": self.written if careful and known_output else None,
+            "draft": draft,
+            "steps": [(delay, data.decode("latin-1")) for delay, data in steps],
+        }
+        self._send(wire.pack_json(wire.INJECT, request))
+
+    def interrupt(self) -> None:
+        """Press the keys that interrupt this agent."""
+        self._type(self.profile.interrupt_keys)
+
+    def stop(self) -> None:
+        """End the agent and its relay."""
+        self._send(wire.pack(wire.STOP))
+
+    def get_context(self, length: int = CONTEXT_LENGTH) -> str:
+        """The last characters of the rendered text."""
+        return self.screen.contents(last_rows=length)[-length:]
+
+    def add_output_callback(self, callback: Callable[[bytes], None]) -> None:
+        self._output_callbacks.append(callback)
+
+    def remove_output_callback(self, callback: Callable[[bytes], None]) -> None:
+        if callback in self._output_callbacks:
+            self._output_callbacks.remove(callback)
+
+    def add_status_callback(self, callback: Callable[[str], None]) -> None:
+        self._status_callbacks.append(callback)
+
+    def on_change(self, callback: Callable[[], None]) -> None:
+        """Call it when somebody has typed."""
+        self._change_callbacks.append(callback)
+
+    def remove_status_callback(self, callback: Callable[[str], None]) -> None:
+        if callback in self._status_callbacks:
+            self._status_callbacks.remove(callback)
+
+    def _type(self, data: bytes) -> None:
+        self._send(wire.pack(wire.TYPE, data))
+
+    def _on_status(self, verdict: Verdict) -> None:
+        for callback in self._status_callbacks:
+            callback(verdict.status)

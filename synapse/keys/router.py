@@ -1,0 +1,199 @@
+"""KeyRouter: passes a human's keys on, and holds back the Enter of a line such as `@codex review it`.
+
+A pure state machine; the relay runs every key through it. Ordinary keys are passed on at once and unchanged.
+Enter is held back only if the line is known for certain and names a known agent; a Command comes out instead.
+"""
+
+from __future__ import annotations
+
+from synapse.keys.commands import PATTERN, Command, CommandParser, Refusal
+from synapse.keys.decoder import KEY, MOUSE, OTHER, PASTE, REPORT, SILENT, TEXT, KeyDecoder
+from synapse.keys.line_editor import COOKED, LineEditor
+from synapse.keys.typed import CLEARED, NOTHING, SUBMITTED, TYPED
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from typing import Literal
+
+    Action = (
+        tuple[Literal["pass"], bytes]
+        | tuple[Literal["command"], Command]
+        | tuple[Literal["refusal"], Refusal]
+    )
+
+PASS: Literal["pass"] = "pass"
+COMMAND: Literal["command"] = "command"
+REFUSAL: Literal["refusal"] = "refusal"
+
+
+class KeyRouter:
+    """`cooked` tells whether the kernel edits the agent's lines: then few keys edit, and a line feed submits.
+    Without `cooked`, a line feed submits, and the editing keys are those of a composer.
+
+    `typed` says what the last keys did: NOTHING, TYPED, SUBMITTED or CLEARED. `last` is the last command.
+    """
+
+    def __init__(
+        self,
+        names: Iterable[str] | None = None,
+        pattern: str = PATTERN,
+        cooked: Callable[[], bool] | None = None,
+    ) -> None:
+        self.enabled = True
+        self.typed = NOTHING
+        self.editor = LineEditor()
+        self.parser = CommandParser(pattern, names)
+        self._cooked = cooked
+        self._decoder = KeyDecoder()
+        self._kept = b""  # the start of a sequence that may be an Enter to hold back
+        self.last: Command | None = None
+        self._before = ("", 0)  # the line of the last command, and where the cursor was
+
+    # --- bytes --------------------------------------------------------------------------------------------
+
+    def feed(self, data: bytes) -> list[Action]:
+        """What becomes of these keys, in order."""
+        actions: list[Action] = []
+        while data:
+            done, data = self.step(data)
+            for action in done:
+                if action[0] == PASS and actions and actions[-1][0] == PASS:
+                    actions[-1] = (PASS, actions[-1][1] + action[1])
+                else:
+                    actions.append(action)
+        return actions
+
+    def step(self, data: bytes) -> tuple[list[Action], bytes]:
+        """The same up to the first command, and the keys that follow it, which are not decoded yet."""
+        decoder, editor = self._decoder, self.editor
+        if len(data) == 1 and 0x20 <= data[0] < 0x7F and not decoder.pending and not decoder.in_paste:
+            editor.insert(chr(data[0]))  # the usual key: one printable character
+            self.typed = TYPED
+            return [(PASS, data)], b""
+        self.typed = NOTHING
+        kept, self._kept = self._kept, b""
+        for kind, value, start, end in decoder.decode(data):
+            if kind == KEY and self._submits(value):
+                whole = start >= 0 or len(kept) == -start
+                found = self._look(kept + data[:end] if start < 0 else data[start:end]) if whole else None
+                if found is not None:
+                    before = kept + data[:start] if start >= 0 else b""
+                    actions: list[Action] = [(PASS, before)] if before else []
+                    actions.append(found)
+                    return actions, data[end:]
+                editor.enter()
+                self.typed = SUBMITTED
+            else:
+                self._apply(kind, value)
+        if self.typed == NOTHING and (decoder.pending or decoder.in_paste):
+            self.typed = TYPED  # a sequence or a paste is not complete yet
+        begun = decoder.pending
+        if begun[:2] == b"\x1b[" and self._may_hold(kept, data):
+            self._kept = begun
+            data = (kept + data)[: -len(begun)]
+            return [(PASS, data)] if data else [], b""
+        return [(PASS, kept + data)], b""
+
+    def drop_unfinished(self) -> None:
+        """Forget an incomplete sequence: its terminal was replaced by another one."""
+        self._decoder = KeyDecoder()
+        self._kept = b""
+
+    @property
+    def undecided(self) -> bool:
+        """Whether a sequence is incomplete. If nothing follows within 50 ms, call `settle`."""
+        return bool(self._decoder.pending)
+
+    @property
+    def in_escape_sequence(self) -> bool:
+        return self._decoder.pending[:1] == b"\x1b"
+
+    def settle(self) -> list[Action]:
+        """Nothing followed: an ESC was the Escape key."""
+        self.typed = NOTHING
+        for kind, value in self._decoder.settle():
+            self._apply(kind, value)
+        kept, self._kept = self._kept, b""
+        return [(PASS, kept)] if kept else []
+
+    def follow(self, data: bytes) -> None:
+        """Keys that came to the same composer by another way, for example over HTTP."""
+        decoder = KeyDecoder()
+        keys = [(kind, value) for kind, value, _, _ in decoder.decode(data)]
+        for kind, value in keys + decoder.settle():
+            if kind == KEY and self._submits(value):
+                self.editor.enter()
+            else:
+                self._apply(kind, value)
+
+    def _submits(self, key: str) -> bool:
+        return key == "enter" or (key == "ctrl-j" and (self._cooked is None or self._cooked()))
+
+    def _apply(self, kind: str, value: str) -> None:
+        editor = self.editor
+        if kind in (REPORT, SILENT) or (kind == MOUSE and value != "click"):
+            return
+        if kind == TEXT:
+            editor.insert(value)
+        elif kind == PASTE:
+            editor.paste(value)
+        elif kind == OTHER or (self._cooked is not None and value not in COOKED and self._cooked()):
+            editor.forget()
+        else:
+            editor.key(value)
+        if self.typed != SUBMITTED:
+            self.typed = CLEARED if value in ("ctrl-c", "ctrl-u") and editor.is_empty else TYPED
+
+    def _may_hold(self, kept: bytes, data: bytes) -> bool:
+        """Whether the incomplete sequence could be the Enter of a command."""
+        begun = len(self._decoder.pending)
+        here = begun <= len(data) or begun == len(kept) + len(data)
+        return here and self._look(b"") is not None
+
+    def _look(self, enter: bytes) -> Action | None:
+        """The command or refusal that Enter would produce now, if any."""
+        line = self.line
+        if not self.enabled or not line:
+            return None
+        if self.editor.at_mention and len(line[: self.editor.cursor].split()) > 1:
+            return None  # a completion menu is open, and Enter accepts its entry
+        found = self.parser.parse(line, enter)
+        if found is None or (self.editor.text[: self.editor.cursor].endswith("\\")):
+            return None
+        if isinstance(found, Refusal):
+            return (REFUSAL, found)
+        if enter:
+            self._before = (self.editor.text, self.editor.cursor)
+            self.editor.clear()
+            self.typed = CLEARED
+            self.last = found
+        return (COMMAND, found)
+
+    # --- the line -----------------------------------------------------------------------------------------
+
+    @property
+    def line(self) -> str | None:
+        """What the human has typed so far; None if that is not known."""
+        return None if self._decoder.in_paste else self.editor.line
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether the composer holds nothing that the human typed."""
+        return self.editor.is_empty and not self._decoder.in_paste
+
+    def restore(self) -> None:
+        """The line of the last command is still in the composer."""
+        self.editor.text, self.editor.cursor = self._before
+
+    def set_names(self, names: Iterable[str] | None) -> None:
+        """The agents that can be addressed; None means any name."""
+        self.parser.set_names(names)
+
+    def set_pattern(self, pattern: str) -> None:
+        self.parser.set_pattern(pattern)
+
+    def reset(self) -> None:
+        """The composer is empty."""
+        self.editor.clear()
+        self.last = None
