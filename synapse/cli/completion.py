@@ -9,8 +9,8 @@ from contextlib import redirect_stderr, redirect_stdout
 from importlib import import_module
 from typing import NamedTuple
 
+from synapse.base.commands import COMMANDS
 from synapse.cli import run
-from synapse.cli.main import COMMANDS
 from synapse.cli.shell_hook import SHELLS, script, this_shell
 from synapse.errors import SynapseError, UsageError
 
@@ -69,7 +69,7 @@ def complete(line: list[str]) -> Words:
 def _first_words() -> Words:
     from synapse.profiles.loader import profile_names
 
-    commands = [(name, text) for name, (_, text) in COMMANDS.items()]
+    commands = [(name, text) for name, text in COMMANDS.items()]
     return [*commands, *((name, "run this agent here") for name in profile_names())]
 
 
@@ -134,7 +134,7 @@ def _help(words: list[str]) -> str | None:
             if command is None:
                 run.main(words[0], ["--help"])
             else:
-                import_module(f"synapse.cli.{command[0]}").main([*words[1:], "--help"])
+                import_module(f"synapse.cli.{words[0].replace('-', '_')}").main([*words[1:], "--help"])
     except SystemExit:
         pass  # argparse
     except SynapseError:

@@ -5,39 +5,12 @@ from __future__ import annotations
 import os
 import sys
 
+from synapse.base.commands import COMMANDS
 from synapse.errors import SynapseError, UsageError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-# name: (module under synapse.cli, one line of help)
-COMMANDS = {
-    "start": ("start", "start an agent in the background"),
-    "send": ("send", "send a message to an agent, and wait for its reply"),
-    "shell": ("shell", "your own shell, in which @agent lines go to agents"),
-    "stop": ("stop", "stop agents and wait until they are gone"),
-    "list": ("listing", "list the running agents"),
-    "status": ("status", "what one agent is doing"),
-    "why": ("why", "why Synapse thinks an agent is ready, busy or waiting"),
-    "attach": ("attach", "take over the terminal of a background agent"),
-    "screen": ("screen", "print an agent's screen as text"),
-    "keys": ("keys", "press keys in an agent's terminal"),
-    "external": ("external", "agents elsewhere: add, list, remove, send"),
-    "logs": ("logs", "an agent's output and Synapse's own log of it"),
-    "tasks": ("tasks", "the tasks that were sent, and what became of them"),
-    "task": ("task", "one task, whole"),
-    "input": ("input", "answer what an agent asks in a task"),
-    "cancel": ("cancel", "take a task back"),
-    "interrupt": ("interrupt", "stop what an agent is doing"),
-    "profiles": ("profiles", "the agents that can be started, and how"),
-    "config": ("config", "the settings in force, and where each comes from"),
-    "record": ("record", "record a running agent as a golden case"),
-    "shell-hook": ("shell_hook", "`@agent …` at the prompt of your own shell"),
-    "completion": ("completion", "completion for bash, zsh and fish"),
-    "doctor": ("doctor", "check this machine: programs, profiles, files, terminal"),
-    "demo": ("demo", "three reference agents, shown at work"),
-}
 
 USAGE = """\
 usage: synapse <profile> [--port N] [--name NAME] [ARGS…]   run an agent in this terminal
@@ -116,7 +89,7 @@ def _dispatch(argv: list[str]) -> int:
     if word in COMMANDS:
         from importlib import import_module
 
-        return int(import_module(f"synapse.cli.{COMMANDS[word][0]}").main(rest))
+        return int(import_module(f"synapse.cli.{word.replace('-', '_')}").main(rest))
     if word.startswith("-"):
         raise UsageError(f"unknown option {word}: see `synapse --help`.")
     from synapse.cli import run
@@ -128,5 +101,5 @@ def _usage() -> str:
     from synapse.profiles.loader import profile_names
 
     width = max(map(len, COMMANDS))
-    lines = [f"  {name:<{width}}  {help_line}" for name, (_, help_line) in COMMANDS.items()]
+    lines = [f"  {name:<{width}}  {help_line}" for name, help_line in COMMANDS.items()]
     return USAGE.format(commands="\n".join(lines), profiles=", ".join(profile_names()), tail=TAIL)

@@ -117,7 +117,7 @@ def run(profile: Profile, options: Options, console: Console | None, report: Rep
 
 def _unknown(word: str, error: ProfileError) -> ProfileError:
     """A mistyped word may have meant a command as well as a profile."""
-    from synapse.cli.main import COMMANDS
+    from synapse.base.commands import COMMANDS
     from synapse.profiles.loader import profile_names
 
     names = profile_names()

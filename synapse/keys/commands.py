@@ -20,7 +20,6 @@ _WORD = re.compile(r"(\S+)\s*")
 class Command(Record):
     """A message for another agent, and the line it was typed as; `enter` is what was typed to send it."""
 
-    __slots__ = ("enter", "length", "line", "message", "name", "priority", "timeout", "wait")
     name: str
     message: str
     wait: bool
@@ -34,7 +33,6 @@ class Command(Record):
 class Refusal(Record):
     """A line that was meant for another agent and cannot be sent, with the sentence that says why."""
 
-    __slots__ = ("enter", "line", "name", "reason")
     name: str
     reason: str
     line: str

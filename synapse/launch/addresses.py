@@ -11,7 +11,6 @@ WILDCARDS = ("0.0.0.0", "::")
 class Address(Record):
     """`name` is what a person said, `ip` what it means, `scope` the interface of a link-local one."""
 
-    __slots__ = ("family", "ip", "name", "scope")
     name: str
     family: int
     ip: str

@@ -1,12 +1,13 @@
-"""The kind of field that holds key names. On the relay's path: key names are imported when one is read."""
+"""Fields that hold key names, as `synapse keys` takes them."""
 
 from __future__ import annotations
 
 from synapse.base.schema import Kind, nearest, shown
+from synapse.keys import names
 
 
 class Keys(Kind):
-    """Key names as `synapse keys` takes them, one or a list; or one of `words`, which stays as it is."""
+    """One key name or a list of them; or one of `words`, which stays as it is."""
 
     __slots__ = ("expected", "words")
     expected: str
@@ -18,8 +19,6 @@ class Keys(Kind):
         )
 
     def take(self, value: object) -> list[str] | str:
-        from synapse.keys import names
-
         if isinstance(value, str):
             if value in self.words:
                 return value
@@ -32,3 +31,15 @@ class Keys(Kind):
             if names.parse_key(name) is None:
                 raise ValueError(f"must be {self.expected}; {name!r} is no key{nearest(name, names.NAMES)}")
         return list(value)
+
+    def build(self, value: list[str] | str) -> str | tuple[str, ...] | bytes:
+        return value if isinstance(value, str) else tuple(value)
+
+
+class KeyBytes(Keys):
+    """The same, as the bytes that these keys send."""
+
+    __slots__ = ()
+
+    def build(self, value: list[str] | str) -> bytes:
+        return names.encode(value)

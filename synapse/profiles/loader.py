@@ -7,7 +7,6 @@ into what a caller needs (bytes, arguments). `synapse claude` comes through here
 from __future__ import annotations
 
 import os
-import sys
 
 from synapse.base import paths, schema, yamlfile
 from synapse.base.record import Record
@@ -15,19 +14,7 @@ from synapse.base.schema import is_name, nearest, validate
 from synapse.errors import ProfileError
 from synapse.keys import names as keys
 from synapse.profiles import fields
-from synapse.profiles.fields import (
-    DEFAULTS,
-    FIELDS,
-    MODE_NAMES,
-    RESERVED,
-    IdleDetection,
-    InputDetection,
-    InputPattern,
-    Instructions,
-    Profile,
-    Signal,
-    Signals,
-)
+from synapse.profiles.fields import DEFAULTS, FIELDS, MODE_NAMES, PROFILE, RESERVED, Profile, Signal
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -40,6 +27,7 @@ __all__ = [
     "DEFAULTS",
     "FIELDS",
     "MODE_NAMES",
+    "PROFILE",
     "RESERVED",
     "USER",
     "USER_OVER_BUILT_IN",
@@ -68,7 +56,6 @@ DEFAULT = "default"
 class Listed(Record):
     """One row of `list_profiles`: a profile, or the error that its file is."""
 
-    __slots__ = ("error", "name", "path", "profile", "source")
     name: str
     source: str
     path: str
@@ -79,7 +66,6 @@ class Listed(Record):
 class Explained(Record):
     """A profile as its files say it, merged, and for each dotted field the file that says it."""
 
-    __slots__ = ("name", "origins", "path", "source", "values")
     name: str
     source: str
     path: str
@@ -292,47 +278,8 @@ def _complete(values: dict[str, Any], path: str) -> None:
         raise ProfileError("\n".join(f"{path}: {problem}" for problem in problems))
 
 
-def _signals(rules: list[dict[str, Any]]) -> tuple[Signal, ...]:
-    return tuple(
-        Signal(
-            pattern=rule["pattern"],
-            means=tuple(word.upper() for word in rule["means"]),
-            number=rule.get("number", 0),
-        )
-        for rule in rules
-    )
-
-
 def _build(explained: Explained) -> Profile:
-    values = explained.values
-    pythons = {"{python}": [sys.executable], "{synapse-python}": paths.our_python()}
-    command = [part for word in values["command"] for part in pythons.get(word, [word])]
-    command[0] = os.path.expanduser(command[0])
-    clear = values["clear_keys"]
-    detection = values["input_detection"]
-    patterns = tuple(
-        InputPattern(pattern=item["pattern"], type=item["type"], options=tuple(item.get("options") or ()))
-        for item in detection["additional_patterns"]
+    profile: Profile = PROFILE.build(
+        explained.values, name=explained.name, source=explained.source, path=explained.path
     )
-    return Profile(
-        **{
-            **values,
-            "name": explained.name,
-            "source": explained.source,
-            "path": explained.path,
-            "command": tuple(command),
-            "args": tuple(values["args"]),
-            "env": dict(values["env"]),
-            "bare": tuple(values["bare"]),
-            "expands": tuple(values["expands"]),
-            "answers": tuple(values["answers"]),
-            "ports": tuple(values["ports"]) if values["ports"] else None,
-            "clear_keys": clear if isinstance(clear, str) else tuple(clear),
-            "interrupt_keys": keys.encode(values["interrupt_keys"]),
-            "idle_detection": IdleDetection(**values["idle_detection"]),
-            "input_detection": InputDetection(enabled=detection["enabled"], additional_patterns=patterns),
-            "instructions": Instructions(**values["instructions"]),
-            "signals": Signals(**{kind: _signals(rules) for kind, rules in values["signals"].items()}),
-            "size": (values["size"]["cols"], values["size"]["rows"]),
-        }
-    )
+    return profile

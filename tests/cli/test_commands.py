@@ -14,7 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from synapse.base import paths
-from synapse.cli.main import COMMANDS
+from synapse.base.commands import COMMANDS
 from tests.support.home import SYNAPSE, Home, wait
 
 

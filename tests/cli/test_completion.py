@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
+from synapse.base.commands import COMMANDS
 from synapse.cli.completion import complete
-from synapse.cli.main import COMMANDS
 from synapse.peers.external.agents import ExternalAgent, ExternalAgentRegistry
 from tests.support.home import SYNAPSE, Home
 from tests.support.shells import SHELLS, interactive

@@ -1,4 +1,4 @@
-from synapse.cli.listing import table
+from synapse.cli.list import table
 from synapse.registry import Entry
 from synapse.terminal.cells import aligned, crop, width
 
