@@ -1,14 +1,14 @@
-"""`synapse doctor`: what is installed, which profiles can start, what is left over, what the terminal is."""
+"""`synapse doctor`: check this machine: programs, profiles, files, terminal."""
 
 from __future__ import annotations
 
-import argparse
 import os
 import sys
 from collections.abc import Callable, Iterator
 
 from synapse import __version__
 from synapse.base import paths
+from synapse.cli.shared.parser import PROFILE, Parser
 from synapse.config import load_settings
 from synapse.errors import SynapseError
 from synapse.launch import program
@@ -20,13 +20,17 @@ Finding = tuple[str, str]
 _MARKS = {OK: "✓", NOTE: "-", BAD: "✗"}
 
 
-def main(argv: list[str]) -> int:
-    parser = argparse.ArgumentParser(
+def parser() -> Parser:
+    found = Parser(
         prog="synapse doctor",
-        description="Check this machine. The exit status is 1 if something must be mended.",
+        description="Check this machine. The exit status is 1 if something must be repaired.",
     )
-    parser.add_argument("profile", nargs="?", help="look at this profile only, and closely")
-    options = parser.parse_args(argv)
+    found.add_word("profile", PROFILE, nargs="?", help="check only this profile, in detail")
+    return found
+
+
+def main(argv: list[str]) -> int:
+    options = parser().parse_args(argv)
     sections: list[tuple[str, Callable[[], Iterator[Finding]]]]
     if options.profile:
         sections = [(f"profile {options.profile}", lambda: _one_profile(options.profile))]
