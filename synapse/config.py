@@ -92,7 +92,7 @@ _AGENT = RecordOf(AgentSettings)
 
 
 class Settings(Record):
-    """Each setting by its name; `values` has them as they are written, by dotted key, as has `origins`."""
+    """Each setting by its name. `values` has what was written, by dotted key, and `origins` its source."""
 
     input_routing: InputRouting = field(RecordOf(InputRouting))
     default_response_mode: str = field(

@@ -1,4 +1,4 @@
-"""The `synapse` command: one table, and each command's module imported only when it is the one."""
+"""The `synapse` command: imports the module of the command that was given, and no other."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ USAGE = """\
 usage: synapse <profile> [--port N] [--name NAME] [ARGS…]   run an agent in this terminal
        synapse <command> [--help] …
 
-Runs CLI coding agents in a terminal of their own, unchanged, and makes each of them an A2A peer.
+Runs CLI coding agents unchanged in their own terminals, and makes each of them an A2A agent.
 
 commands:
 {commands}
 
-profiles: {profiles} (`synapse profiles` says more)
+profiles: {profiles} (`synapse profiles` shows more)
 
 {tail}"""
 
@@ -44,11 +44,11 @@ def main_shell() -> int:
 
 
 def guarded(call: Callable[[], int]) -> int:
-    """Errors as one sentence, a closed pipe in silence, Ctrl-C without a traceback."""
+    """Prints an error as one sentence; a closed pipe and Ctrl-C end the command without a message."""
     _open_closed()
     try:
         status = call()
-        if sys.stdout is not None:  # closed by whoever started us
+        if sys.stdout is not None:
             sys.stdout.flush()
         return status
     except SynapseError as error:
@@ -69,7 +69,7 @@ def guarded(call: Callable[[], int]) -> int:
 
 
 def _open_closed() -> None:
-    """What our starter has closed is nowhere, lest a socket takes its number."""
+    """Opens /dev/null for standard streams that are closed, so that no socket gets their numbers."""
     for name in ("stdin", "stdout", "stderr"):
         if getattr(sys, name) is None:
             null = os.open(os.devnull, os.O_RDWR)

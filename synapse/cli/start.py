@@ -72,7 +72,7 @@ def main(argv: list[str]) -> int:
 def _start_all() -> int:
     settings = load_settings()
     if not settings.agents:
-        raise UsageError(f"there are no agents in {paths.config_file()}: name them under `agents:`.")
+        raise UsageError(f"there are no agents in {paths.config_file()}: add them under `agents:`.")
     from synapse.launch.starter import start_all
 
     left, failed = set(settings.agents), 0
@@ -90,7 +90,7 @@ def _start_all() -> int:
 
 
 def _start_detached(profile: Profile, options: Options) -> int:
-    program.find_command(profile)  # said here rather than by the child
+    program.find_command(profile)  # report a missing program before the fork
     options.take_token()
     read, write = os.pipe()
     pid = os.fork()
@@ -125,14 +125,14 @@ def _become_daemon(profile: Profile, options: Options, pipe: int) -> int:
     os.close(null)
 
     def report(message: dict[str, object]) -> None:
-        """The first word is what the starter waits for; it does not hear the rest."""
+        """Sends only the first message: the parent waits for one."""
         nonlocal pipe
         if pipe >= 0:
-            written, pipe = pipe, -1  # its number may be somebody else's from now on
+            written, pipe = pipe, -1  # the number may be used again after this
             try:
                 os.write(written, json.dumps(message).encode() + b"\n")
             except OSError:
-                pass  # the starter is gone
+                pass  # the parent has ended
             os.close(written)
 
     try:
@@ -146,7 +146,7 @@ def _become_daemon(profile: Profile, options: Options, pipe: int) -> int:
 
 
 def _first_message(fd: int) -> dict[str, object]:
-    """One line from the child; nothing when it takes too long or dies without a word."""
+    """One line from the child; an empty dict if it takes too long or ends without one."""
     import select
     import time
 

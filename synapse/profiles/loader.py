@@ -1,7 +1,7 @@
-"""What Synapse knows about one agent CLI, from a YAML file: a built-in one, or the user's own over it.
+"""Loads profiles: what Synapse knows about one agent CLI, from a built-in YAML file or the user's own.
 
-`docs/profiles.md` describes every field. A `Profile` is plain data; the few functions beside it turn a field
-into what a caller needs (bytes, arguments). `synapse claude` comes through here before it starts the agent.
+`profiles/fields.py` declares the fields. A `Profile` is plain data; the functions here turn a field into what
+a caller needs (bytes, arguments). The relay starts through this module.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ DEFAULT = "default"
 
 
 class Listed(Record):
-    """One row of `list_profiles`: a profile, or the error that its file is."""
+    """One row of `list_profiles`: a profile, or the error in its file."""
 
     name: str
     source: str
@@ -64,7 +64,7 @@ class Listed(Record):
 
 
 class Explained(Record):
-    """A profile as its files say it, merged, and for each dotted field the file that says it."""
+    """The values of a profile, merged from its files, and for each dotted field the file that sets it."""
 
     name: str
     source: str
@@ -92,7 +92,7 @@ def explain_profile(name: str) -> Explained:
 
 
 def pack_profile(name: str) -> dict[str, Any]:
-    """A profile as JSON carries it: the file may change while the agent runs."""
+    """A profile as JSON, for the host: the file may change while the agent runs."""
     explained = explain_profile(name)
     return {key: getattr(explained, key) for key in ("name", "source", "path", "values")}
 
@@ -115,12 +115,12 @@ def list_profiles() -> list[Listed]:
 
 
 def profile_names() -> list[str]:
-    """Every name there is a file for, valid or not."""
+    """The name of every file, valid or not."""
     return sorted(_all_files())
 
 
 def runs_bare(profile: Profile, arguments: Sequence[str]) -> bool:
-    """Whether with these arguments the CLI opens no conversation, and runs without Synapse."""
+    """Whether the CLI opens no conversation with these arguments; then it runs without Synapse."""
     if arguments and not arguments[0].startswith("-") and arguments[0] in profile.bare:
         return True
     for argument in arguments:
@@ -132,7 +132,7 @@ def runs_bare(profile: Profile, arguments: Sequence[str]) -> bool:
 
 
 def clear_bytes(profile: Profile, characters: int, rows: int = 1) -> bytes:
-    """What empties a composer that holds about `characters` in so many `rows`, wherever its cursor is."""
+    """The keys that empty a composer with about `characters` in `rows`, wherever its cursor is."""
     if profile.clear_keys == "strong":
         # Measured: exact on every CLI, adds nothing to the history, harmless in an empty composer.
         times = max(characters // 20, rows - 1, 0) + 6
@@ -141,19 +141,19 @@ def clear_bytes(profile: Profile, characters: int, rows: int = 1) -> bytes:
 
 
 def clear_steps(profile: Profile, text: str) -> list[tuple[float, bytes]]:
-    """The writes that take `text` out of a composer, each with the pause before it."""
+    """The writes that remove `text` from a composer, each with the pause before it."""
     return [(0.0, clear_bytes(profile, len(text), text.count("\n") + 1)), (profile.clear_delay, b"")]
 
 
 def instruction_arguments(profile: Profile, text: str) -> list[str]:
-    """The launch arguments that give the CLI its instructions; none if they are typed, or off."""
+    """The launch arguments that carry the instructions; none if they are typed, or off."""
     method, argument = profile.instructions.method, profile.instructions.argument or ""
     if method == "argument":
         return [argument, text]
     if method == "config":
         import json
 
-        # A JSON string is a TOML one, but for DEL and for escaped surrogate pairs.
+        # A JSON string is a TOML string, except for DEL and escaped surrogate pairs.
         return ["-c", f"{argument}={json.dumps(text, ensure_ascii=False)}".replace("\x7f", "\\u007f")]
     return []
 
@@ -212,7 +212,7 @@ def _all_files() -> dict[str, str]:
 
 
 def _layers(name: str, path: str) -> list[tuple[str, dict[str, Any]]]:
-    """The file and those it extends, nearest first, each valid on its own."""
+    """The file and those that it extends, nearest first, each of them valid."""
     layers: list[tuple[str, dict[str, Any]]] = []
     chain = [name]
     while True:
@@ -242,7 +242,7 @@ def _check(data: object, path: str) -> dict[str, Any]:
 
 
 def _merge(values: dict[str, Any], origins: dict[str, str], key: str, value: Any, path: str) -> None:
-    """Lay one field over what is there: mappings merge, the rest is replaced, null means the default."""
+    """Merge one field into the values: mappings merge, the rest is replaced, null means the default."""
     if value is None:
         default = DEFAULTS.get(key)
         values[key] = dict(default) if isinstance(default, dict) else default
@@ -262,7 +262,7 @@ def _merge(values: dict[str, Any], origins: dict[str, str], key: str, value: Any
 
 
 def _complete(values: dict[str, Any], path: str) -> None:
-    """Fill in what depends on other fields, and refuse what does not go together."""
+    """Set what depends on other fields, and refuse fields that do not fit together."""
     problems = []
     if not values.get("command"):
         problems.append("command is missing: it must be the command that starts the agent")
