@@ -116,7 +116,7 @@ def _values(parser: Parser, action: argparse.Action) -> Words:
 
 
 def _profiles() -> Words:
-    from synapse.profiles.loader import profile_names
+    from synapse.profiles.files import profile_names
 
     return [(name, "a profile") for name in profile_names()]
 

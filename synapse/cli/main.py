@@ -98,7 +98,7 @@ def _dispatch(argv: list[str]) -> int:
 
 
 def _usage() -> str:
-    from synapse.profiles.loader import profile_names
+    from synapse.profiles.files import profile_names
 
     width = max(map(len, COMMANDS))
     lines = [f"  {name:<{width}}  {help_line}" for name, help_line in COMMANDS.items()]

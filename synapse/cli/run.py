@@ -153,7 +153,7 @@ def _load(word: str) -> Profile:
 def _unknown(word: str, error: ProfileError) -> ProfileError:
     """A mistyped word may have meant a command as well as a profile."""
     from synapse.base.commands import COMMANDS
-    from synapse.profiles.loader import profile_names
+    from synapse.profiles.files import profile_names
 
     names = profile_names()
     if word in names:

@@ -119,7 +119,7 @@ def configured_name(target: str, settings: Settings) -> str | None:
 
 
 def _not_running(target: str, name: str | None, settings: Settings) -> str:
-    from synapse.profiles.loader import profile_names
+    from synapse.profiles.files import profile_names
 
     profiles = profile_names()
     sentence = f"no agent named {target!r} is running"

@@ -6,15 +6,14 @@ a caller needs (bytes, arguments). The relay starts through this module.
 
 from __future__ import annotations
 
-import os
-
-from synapse.base import paths, schema, yamlfile
+from synapse.base import schema, yamlfile
 from synapse.base.record import Record
 from synapse.base.schema import is_name, nearest, validate
 from synapse.errors import ProfileError
 from synapse.keys import names as keys
 from synapse.profiles import fields
 from synapse.profiles.fields import DEFAULTS, FIELDS, MODE_NAMES, PROFILE, RESERVED, Profile, Signal
+from synapse.profiles.files import all_files, built_in_file, user_file
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -42,7 +41,6 @@ __all__ = [
     "list_profiles",
     "load_profile",
     "pack_profile",
-    "profile_names",
     "runs_bare",
     "unpack_profile",
 ]
@@ -103,7 +101,7 @@ def unpack_profile(packed: dict[str, Any]) -> Profile:
 
 def list_profiles() -> list[Listed]:
     rows = []
-    for name, path in sorted(_all_files().items()):
+    for name, path in sorted(all_files().items()):
         source = _source(name, path)
         try:
             profile = load_profile(name)
@@ -112,11 +110,6 @@ def list_profiles() -> list[Listed]:
         else:
             rows.append(Listed(name=name, source=source, path=path, profile=profile, error=None))
     return rows
-
-
-def profile_names() -> list[str]:
-    """The name of every file, valid or not."""
-    return sorted(_all_files())
 
 
 def runs_bare(profile: Profile, arguments: Sequence[str]) -> bool:
@@ -165,50 +158,19 @@ def _find(name: str) -> tuple[str, str]:
             f"{name} is a word of synapse itself and cannot name a profile; see `synapse profiles`"
         )
     if is_name(name):
-        path = _user_file(name) or _built_in_file(name)
+        path = user_file(name) or built_in_file(name)
         if path:
             return path, _source(name, path)
-    elif name in (files := _all_files()):
+    elif name in (files := all_files()):
         raise ProfileError(f"{files[name]}: the name of a profile must be letters, digits, _ and -")
-    raise ProfileError(f"there is no profile {name}{nearest(name, _all_files())}; see `synapse profiles`")
+    raise ProfileError(f"there is no profile {name}{nearest(name, all_files())}; see `synapse profiles`")
 
 
 def _source(name: str, path: str) -> str:
-    built_in = _built_in_file(name)
+    built_in = built_in_file(name)
     if path == built_in:
         return BUILT_IN
     return USER_OVER_BUILT_IN if built_in else USER
-
-
-def _user_file(name: str) -> str | None:
-    folder = paths.user_profiles_dir()
-    found = [
-        path
-        for path in (os.path.join(folder, name + end) for end in (".yaml", ".yml"))
-        if os.path.lexists(path)
-    ]
-    if len(found) > 1:
-        raise ProfileError(f"there are both {found[0]} and {found[1]}: remove one of them")
-    return found[0] if found else None
-
-
-def _built_in_file(name: str) -> str | None:
-    path = os.path.join(paths.builtin_profiles_dir(), name + ".yaml")
-    return path if os.path.exists(path) else None
-
-
-def _all_files() -> dict[str, str]:
-    files = {}
-    for folder in (paths.builtin_profiles_dir(), paths.user_profiles_dir()):
-        try:
-            entries = sorted(os.listdir(folder))
-        except OSError:
-            continue
-        for entry in entries:
-            name, end = os.path.splitext(entry)
-            if end in (".yaml", ".yml") and not entry.startswith("."):
-                files[name] = os.path.join(folder, entry)
-    return files
 
 
 def _layers(name: str, path: str) -> list[tuple[str, dict[str, Any]]]:
@@ -227,9 +189,9 @@ def _layers(name: str, path: str) -> list[tuple[str, dict[str, Any]]]:
         if base is None:
             return layers
         # A profile that extends its own name means the built-in one.
-        found = _built_in_file(base) if base == chain[-1] else _user_file(base) or _built_in_file(base)
+        found = built_in_file(base) if base == chain[-1] else user_file(base) or built_in_file(base)
         if not is_name(base) or not found:
-            hint = nearest(base, [known for known in _all_files() if known != name])
+            hint = nearest(base, [known for known in all_files() if known != name])
             raise ProfileError(f"{path}: extends names {base}, and there is no such profile to extend{hint}")
         chain.append(base)
         if any(found == used for used, _ in layers):

@@ -21,7 +21,7 @@ def find_agent(target: str) -> Entry:
     try:
         return AgentRegistry().resolve(target)
     except NoSuchAgent as error:
-        from synapse.profiles.loader import profile_names
+        from synapse.profiles.files import profile_names
 
         if target not in profile_names():
             raise
