@@ -17,7 +17,7 @@ from synapse.launch import claim as module
 from synapse.launch.addresses import LOOPBACK, Address, resolve
 from synapse.launch.claim import Claim, claim
 from synapse.profiles.loader import load_profile
-from tests.conftest import Home
+from tests.support.home import Home
 
 
 class Claims:

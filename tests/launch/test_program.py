@@ -11,7 +11,7 @@ import pytest
 from synapse.errors import SynapseError
 from synapse.launch.program import background_environment, environment, find_command
 from synapse.profiles.loader import load_profile
-from tests.conftest import Home
+from tests.support.home import Home
 
 ENTRY: dict[str, object] = {"agent_id": "f" * 64, "name": "reviewer", "endpoint": "http://localhost:8100"}
 

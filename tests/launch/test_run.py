@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from tests.conftest import Home, wait
+from tests.support.home import Home, wait
 
 FOREGROUND = """
 import sys
