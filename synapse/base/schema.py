@@ -356,11 +356,19 @@ class RecordOf(Section):
 
     def __init__(self, record: type[Record]) -> None:
         self.record = record
-        found = {name: getattr(record, name, None) for name in record.names}
-        self.declared = {name: field for name, field in found.items() if isinstance(field, Field)}
-        self.defaults = {name: field.default for name, field in self.declared.items()}
-        required = [name for name, default in self.defaults.items() if default is REQUIRED]
-        super().__init__({name: field.kind for name, field in self.declared.items()}, required)
+        self.declared: dict[str, Field] = {}
+        self.defaults: dict[str, Any] = {}
+        kinds: dict[str, Kind] = {}
+        required = []
+        for name in record.names:
+            found = getattr(record, name, None)
+            if isinstance(found, Field):
+                self.declared[name] = found
+                self.defaults[name] = found.default
+                kinds[name] = found.kind
+                if found.default is REQUIRED:
+                    required.append(name)
+        super().__init__(kinds, required)
 
     def build(self, value: Any, **others: object) -> Any:
         for name, field in self.declared.items():
