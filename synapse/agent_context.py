@@ -1,6 +1,6 @@
-"""What an agent is told when it starts: who it is, who else is here, how messages come and how to send one.
+"""The instructions of an agent: its name, who else is running, how messages arrive and how to send one.
 
-Standard library, light to import: the relay gives it on the command line where the CLI has a way.
+Standard library only and quick to import: the relay puts the text on the command line of CLIs that allow it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ messages, and you can send them some. Running now: {here} (`synapse list` shows 
 - To ask another agent, run `synapse send <name> --return "message"` in your shell: its reply is printed.
   To tell it something without waiting: `synapse send <name> --no-wait "message"`.
 - A notice that says it needs no answer needs none. Do not send thanks."""
-OTHERS = 12  # that are named; the rest are found with `synapse list`
+OTHERS = 12  # other agents that are named; `synapse list` shows the rest
 
 
 def build_instructions(me: Mapping[str, object], others: Iterable[Mapping[str, object]]) -> str:

@@ -1,6 +1,6 @@
 """Settings: `~/.synapse/config.yaml`, over it `SYNAPSE_*` variables, and where each value comes from.
 
-`docs/configuration.md` describes every key. `agents` is said in the file only.
+Each setting is declared once, in the records below. `agents` can be set in the file only.
 """
 
 from __future__ import annotations
@@ -16,10 +16,11 @@ from synapse.base.schema import (
     Kind,
     MappingOf,
     Number,
+    RecordOf,
     Regex,
-    Section,
     Text,
     Words,
+    field,
     is_name,
     validate,
 )
@@ -42,144 +43,86 @@ class _Chord(Kind):
             raise ValueError
         return value
 
-
-KEYS = Section(
-    {
-        "input_routing": Section(
-            {
-                "enabled": Boolean(),
-                "pattern": Regex(groups=2),
-                "feedback": Choice("silent", "inline"),
-                "passthrough_on_fail": Boolean(),
-            }
-        ),
-        "default_response_mode": Choice("display", "return", "broadcast"),
-        "response_timeout": Number(1, 604800),
-        "shell_prompt": Text(),
-        "initial_instructions": Boolean(),
-        "detach_keys": _Chord(),
-        "overlay_keys": _Chord(),
-        "log_level": Choice("debug", "info", "warning", "error"),
-        "allowed_hosts": Words(),
-        "limits": Section(
-            {
-                "body": Integer(1024, 1 << 30),
-                "rate": Number(0, 1_000_000),
-                "connections": Integer(4, 10_000),
-                "queue": Integer(1, 100_000),
-                "message": Integer(1024, 1 << 30),
-                "history": Integer(10, 10_000_000),
-                "events": Integer(10, 1_000_000),
-            }
-        ),
-        "push": Section({"allow_private": Boolean()}),
-        "grpc_port": Integer(0, 65535),
-        "routing": Section(
-            {
-                "draft_patience": Integer(0, 86_400),
-                "max_hops": Integer(0, 1000),
-                "pair_per_minute": Integer(0, 100_000),
-            }
-        ),
-        "agents": MappingOf(
-            Section({"port": Integer(1, 65535), "auto_start": Boolean(), "profile": Text(empty=False)}),
-            is_name,
-            "a name of letters, digits, _ and -",
-            null=True,
-        ),
-    }
-)
-
-DEFAULTS: dict[str, Any] = {
-    "input_routing.enabled": True,
-    "input_routing.pattern": r"^@([\w-]+)\s+(.+)$",
-    "input_routing.feedback": "inline",
-    "input_routing.passthrough_on_fail": True,
-    "default_response_mode": "display",
-    "response_timeout": 300,
-    "shell_prompt": "synapse> ",
-    "initial_instructions": True,
-    "detach_keys": "C-] d",
-    "overlay_keys": "C-] o",
-    "log_level": "info",
-    "allowed_hosts": [],
-    "limits.body": 2 * 1024 * 1024,
-    "limits.rate": 200,
-    "limits.connections": 256,
-    "limits.queue": 100,
-    "limits.message": 1_000_000,
-    "limits.history": 10_000,
-    "limits.events": 10_000,
-    "push.allow_private": False,
-    "grpc_port": 0,
-    "routing.max_hops": 8,
-    "routing.draft_patience": 20,
-    "routing.pair_per_minute": 20,
-}
+    def build(self, value: str) -> tuple[bytes, bytes] | None:
+        return keys.parse_chord(value)
 
 
 class InputRouting(Record):
-    __slots__ = ("enabled", "feedback", "passthrough_on_fail", "pattern")
-    enabled: bool
-    pattern: str
-    feedback: str
-    passthrough_on_fail: bool
+    enabled: bool = field(
+        Boolean(), True, "send a line `@agent …` typed in an agent's terminal to that agent"
+    )
+    pattern: str = field(Regex(groups=2), r"^@([\w-]+)\s+(.+)$", "such a line; groups: name and message")
+    feedback: str = field(
+        Choice("silent", "inline"), "inline", "show the progress of a message, or only results"
+    )
+    passthrough_on_fail: bool = field(Boolean(), True, "give a line for an unknown name to the agent")
 
 
 class Limits(Record):
-    __slots__ = ("body", "connections", "events", "history", "message", "queue", "rate")
-    body: int
-    rate: float
-    connections: int
-    queue: int
-    message: int
-    history: int
-    events: int
+    body: int = field(Integer(1024, 1 << 30), 2 * 1024 * 1024, "bytes of one request")
+    rate: float = field(Number(0, 1_000_000), 200, "requests a second from one user or address; 0: no limit")
+    connections: int = field(Integer(4, 10_000), 256, "connections that are served at the same time")
+    queue: int = field(Integer(1, 100_000), 100, "tasks that may wait for the agent")
+    message: int = field(Integer(1024, 1 << 30), 1_000_000, "bytes of text in one message")
+    history: int = field(Integer(10, 10_000_000), 10_000, "ended tasks that are kept")
+    events: int = field(Integer(10, 1_000_000), 10_000, "events that wait for a slow reader of a stream")
 
 
 class Push(Record):
-    __slots__ = ("allow_private",)
-    allow_private: bool
+    allow_private: bool = field(Boolean(), False, "allow push notifications to private networks")
 
 
 class Routing(Record):
-    __slots__ = ("draft_patience", "max_hops", "pair_per_minute")
-    draft_patience: int
-    max_hops: int
-    pair_per_minute: int
+    max_hops: int = field(Integer(0, 1000), 8, "agents that a message may pass through; 0: no limit")
+    draft_patience: int = field(
+        Integer(0, 86_400), 20, "seconds without a key until a draft is moved aside; 0: never"
+    )
+    pair_per_minute: int = field(
+        Integer(0, 100_000), 20, "messages a minute from one agent to another; 0: no limit"
+    )
 
 
 class AgentSettings(Record):
-    __slots__ = ("auto_start", "port", "profile")
-    port: int | None
-    auto_start: bool
-    profile: str
+    port: int | None = field(Integer(1, 65535), help="the port of this agent")
+    auto_start: bool = field(Boolean(), False, "start it when a message is sent to it")
+    profile: str = field(Text(empty=False), help="the profile it is started with; default: its name")
+
+
+_AGENT = RecordOf(AgentSettings)
 
 
 class Settings(Record):
-    """Each setting by its name; `values` has them as they are written, by dotted key, as has `origins`."""
+    """Each setting by its name. `values` has what was written, by dotted key, and `origins` its source."""
 
-    __slots__ = (
-        "agents", "allowed_hosts", "default_response_mode", "detach_keys", "grpc_port",
-        "initial_instructions", "input_routing", "limits", "log_level", "origins", "overlay_keys", "push",
-        "response_timeout", "routing", "shell_prompt", "values",
-    )  # fmt: skip
-    input_routing: InputRouting
-    default_response_mode: str
-    response_timeout: float
-    shell_prompt: str
-    initial_instructions: bool
-    detach_keys: tuple[bytes, bytes]
-    overlay_keys: tuple[bytes, bytes]
-    log_level: str
-    allowed_hosts: list[str]
-    limits: Limits
-    push: Push
-    grpc_port: int  # 0: none
-    routing: Routing
-    agents: dict[str, AgentSettings]
+    input_routing: InputRouting = field(RecordOf(InputRouting))
+    default_response_mode: str = field(
+        Choice("display", "return", "broadcast"), "display", "`return`: wait for replies without a flag too"
+    )
+    response_timeout: float = field(Number(1, 604800), 300, "seconds to wait for a reply")
+    shell_prompt: str = field(Text(), "synapse> ", "the prompt of synapse-shell")
+    initial_instructions: bool = field(Boolean(), True, "tell each agent about the others when it starts")
+    detach_keys: tuple[bytes, bytes] = field(_Chord(), "C-] d", "two keys that leave an attached agent")
+    overlay_keys: tuple[bytes, bytes] = field(_Chord(), "C-] o", "two keys that open and close the replies")
+    log_level: str = field(
+        Choice("debug", "info", "warning", "error"), "info", "what is written to Synapse's own log"
+    )
+    allowed_hosts: list[str] = field(Words(), [], "further host names that requests may be addressed to")
+    limits: Limits = field(RecordOf(Limits))
+    push: Push = field(RecordOf(Push))
+    grpc_port: int = field(Integer(0, 65535), 0, "the port for A2A over gRPC; 0: none")
+    routing: Routing = field(RecordOf(Routing))
+    agents: dict[str, AgentSettings] = field(
+        MappingOf(_AGENT, is_name, "a name of letters, digits, _ and -", null=True),
+        {},
+        "agents of your own: `port`, `auto_start`, `profile`",
+    )
     values: dict[str, Any]
     origins: dict[str, str]
+
+
+SETTINGS = RecordOf(Settings)
+FIELDS = {key: item for key, item in SETTINGS.flat().items() if key != "agents"}
+DEFAULTS: dict[str, Any] = {key: item.default for key, item in FIELDS.items()}
 
 
 def load_settings() -> Settings:
@@ -193,32 +136,15 @@ def load_settings() -> Settings:
 
 def unpack_settings(values: dict[str, Any], origins: dict[str, str] | None = None) -> Settings:
     """Settings from their `values`, which another process may have loaded."""
-    top = {key: value for key, value in values.items() if "." not in key}
-    for chord in ("detach_keys", "overlay_keys"):
-        top[chord] = keys.parse_chord(top[chord])
-    return Settings(
-        **top,
-        input_routing=InputRouting(**_under("input_routing", values)),
-        limits=Limits(**_under("limits", values)),
-        push=Push(**_under("push", values)),
-        routing=Routing(**_under("routing", values)),
-        agents=_agents(values),
-        values=values,
-        origins=origins or {},
-    )
-
-
-def _under(section: str, values: dict[str, Any]) -> dict[str, Any]:
-    start = section + "."
-    return {key[len(start) :]: value for key, value in values.items() if key.startswith(start)}
-
-
-def _agents(values: dict[str, Any]) -> dict[str, AgentSettings]:
-    fields: dict[str, dict[str, Any]] = {}
-    for key, value in _under("agents", values).items():
-        name, _, field = key.partition(".")
-        fields.setdefault(name, {})[field] = value
-    return {name: AgentSettings(**found) for name, found in fields.items()}
+    nested: dict[str, Any] = {}
+    for key, value in values.items():
+        *sections, last = key.split(".")
+        place = nested
+        for section in sections:
+            place = place.setdefault(section, {})
+        place[last] = value
+    settings: Settings = SETTINGS.build(nested, values=values, origins=origins or {})
+    return settings
 
 
 def variable(key: str) -> str:
@@ -246,40 +172,30 @@ def _read_file(path: str, values: dict[str, Any], origins: dict[str, str]) -> No
 
 
 def _check(data: object, path: str) -> dict[str, Any]:
-    return validate(KEYS, data, path, ConfigError)
+    return validate(SETTINGS, data, path, ConfigError)
 
 
 def _read_agents(read: dict[str, Any], path: str, values: dict[str, Any], origins: dict[str, str]) -> None:
     ports: dict[int, str] = {}
-    for name, said in read.items():
-        said = {key: value for key, value in (said or {}).items() if value is not None}
-        port = said.get("port")
+    for name, given in read.items():
+        given = {key: value for key, value in (given or {}).items() if value is not None}
+        port = given.get("port")
         if port in ports:
             raise ConfigError(f"{path}: agents.{name}.port is {port}, which agents.{ports[port]} has already")
         if port is not None:
             ports[port] = name
-        full = {"port": None, "auto_start": False, "profile": name, **said}
-        for key in ("port", "auto_start", "profile"):
-            values[f"agents.{name}.{key}"] = full[key]
-            origins[f"agents.{name}.{key}"] = path if key in said else DEFAULT
+        for key, value in {**_AGENT.defaults, "profile": name, **given}.items():
+            values[f"agents.{name}.{key}"] = value
+            origins[f"agents.{name}.{key}"] = path if key in given else DEFAULT
 
 
 def _read_environment(values: dict[str, Any], origins: dict[str, str]) -> None:
     problems: list[str] = []
-    for key in DEFAULTS:
+    for key, item in FIELDS.items():
         name = variable(key)
         text = os.environ.get(name)
         if text:
-            kind = _kind(key)
-            values[key] = kind.check(kind.read(text), name, problems)
+            values[key] = item.kind.check(item.kind.read(text), name, problems)
             origins[key] = name
     if problems:
         raise ConfigError("\n".join(problems))
-
-
-def _kind(key: str) -> Kind:
-    kind: Kind = KEYS
-    for part in key.split("."):
-        assert isinstance(kind, Section)
-        kind = kind.fields[part]
-    return kind

@@ -40,7 +40,8 @@ from synapse.launch.detach import first_report
 from synapse.launch.run import run_agent
 from synapse.launch.tokens import take_token
 from synapse.peers import control
-from synapse.profiles.loader import clear_steps, pack_fields, pack_profile, profile_names, unpack_profile
+from synapse.profiles.files import profile_names
+from synapse.profiles.loader import clear_steps, pack_fields, pack_profile, unpack_profile
 from synapse.registry import PROCESSING, AgentRegistry, Entry
 from synapse.relay.console import Console
 

@@ -4,12 +4,12 @@ SynapseError                 1  something failed
 ├── UsageError               2  the command, a file or an option is wrong
 │   ├── ProfileError            a profile is missing or invalid
 │   └── ConfigError             config.yaml or a SYNAPSE_* variable is invalid
-├── TargetError              3  an agent that is gone, or could be more than one
-│   └── NoSuchAgent             nobody is running under that name
-├── Refused                  1  an agent did not take what it was sent
-└── WaitTimeout              4  waited long enough
+├── TargetError              3  the agent has ended, or the name fits more than one
+│   └── NoSuchAgent             no agent with that name is running
+├── Refused                  1  an agent did not accept what it was sent
+└── WaitTimeout              4  the reply did not come in time
 
-Each carries the one sentence to print, next step included, and the exit status of a command it ends.
+Each carries one sentence to print, "<what is wrong>: <next step>.", and the exit status of the command.
 """
 
 
@@ -38,7 +38,7 @@ class NoSuchAgent(TargetError):
 
 
 class Refused(SynapseError):
-    """`code` names the kind, as the agent has it."""
+    """`code` is the error code that the agent gave."""
 
     def __init__(self, sentence: str, code: str = "") -> None:
         super().__init__(sentence)

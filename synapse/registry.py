@@ -1,8 +1,8 @@
-"""Who is running: one JSON file an agent under ~/.a2a/registry, and a lock that only the living can hold.
+"""The running agents: for each one a JSON file and a lock file under ~/.a2a/registry.
 
-`<agent_id>.json` is what readers see; `<agent_id>.lock` is held by the agent's relay for life, so the kernel
-itself tells who is dead, pid reuse or not. `.mutex` is held for the moment in which a name, an instance and
-a port are chosen.
+Readers read `<agent_id>.json`. The agent's relay holds `<agent_id>.lock` until it ends, so the kernel tells
+which agents are alive, even if a pid is used again. `.mutex` is held while a name, an instance and a port are
+chosen.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ PROCESSING = "PROCESSING"
 INPUT_REQUIRED = "INPUT_REQUIRED"
 STATUSES = (READY, PROCESSING, INPUT_REQUIRED)
 
-ALL, ALL_HERE = "all", "all-here"  # everybody who runs; everybody in this directory
+ALL, ALL_HERE = "all", "all-here"  # every running agent; every agent in this directory
 RESERVED_NAMES = frozenset({ALL, ALL_HERE, "synapse-system"})
 
 TYPE_CHECKING = False
@@ -52,7 +52,7 @@ class AgentRegistry:
     def __init__(self, registry_dir: str | os.PathLike[str] | None = None) -> None:
         self.registry_dir = os.fspath(registry_dir) if registry_dir is not None else paths.registry_dir()
         self.hostname = os.uname().nodename
-        self._locks: dict[str, int] = {}  # of the agents that this process keeps alive
+        self._locks: dict[str, int] = {}  # descriptors of the locks that this process holds
 
     # --- names and ids ------------------------------------------------------------------------------------
 
@@ -87,7 +87,7 @@ class AgentRegistry:
     # --- writing ------------------------------------------------------------------------------------------
 
     def mutex(self) -> _Mutex:
-        """One starter at a time on this machine."""
+        """Held while an agent starts: only one process at a time chooses a name and a port."""
         self._make_dir()
         return _Mutex(os.path.join(self.registry_dir, ".mutex"))
 
@@ -102,7 +102,7 @@ class AgentRegistry:
         working_dir: str | None = None,
         **more: object,
     ) -> Entry:
-        """Announce an agent. It is listed for as long as this process lives, or until `unregister`."""
+        """Register an agent. It is listed until this process ends, or until `unregister`."""
         _check_status(status)
         self._make_dir()
         self._take_lock(agent_id)
@@ -141,18 +141,18 @@ class AgentRegistry:
     # --- reading ------------------------------------------------------------------------------------------
 
     def list_agents(self) -> dict[str, Entry]:
-        """The live agents by id, oldest first. What the dead left behind is cleared away on the occasion."""
+        """The live agents by id, oldest first. Removes the files of agents that have died."""
         live, dead = self._sort_out()
         if dead:
             try:
                 with self.mutex():
                     self._clear_away(dead)
             except (OSError, SynapseError):
-                pass  # a directory that can only be read still lists right
+                pass  # the list is right even if nothing can be removed
         return live
 
     def is_agent(self, sender: Mapping[str, object]) -> bool:
-        """Whether it calls itself what a running agent is called."""
+        """Whether the sender has the id, the name or the type of a running agent."""
         said = {str(sender[key]).casefold() for key in ("id", "name") if sender.get(key)}
         return any(
             said & {agent_id, *(str(entry[key]).casefold() for key in ("name", "agent_type"))}
@@ -160,7 +160,7 @@ class AgentRegistry:
         )
 
     def list_agents_unlocked(self) -> dict[str, Entry]:
-        """The same for whoever holds `mutex` already."""
+        """The same for a caller that holds `mutex` already."""
         live, dead = self._sort_out()
         self._clear_away(dead)
         return live
@@ -188,7 +188,7 @@ class AgentRegistry:
     def resolve(self, target: str, working_dir: str | None = None, but: str = "") -> Entry:
         """The one agent that `target` means: a name, a type, type-port, or the beginning of an id.
 
-        `but` is the id of one that is not meant: whoever asks."""
+        `but` is the id of an agent to leave out: the one that asks."""
         live = [entry for entry in self.list_agents().values() if entry["agent_id"] != but]
         wanted = target.casefold()
         here = working_dir or current_dir()
@@ -211,7 +211,7 @@ class AgentRegistry:
         raise NoSuchAgent(_no_such_agent(target, live))
 
     def stale_files(self) -> list[str]:
-        """What dead agents left in the directory and `list_agents` would clear away."""
+        """Files of agents that have died, which `list_agents` would remove."""
         try:
             names = sorted(os.listdir(self.registry_dir))
         except OSError:
@@ -273,16 +273,16 @@ class AgentRegistry:
                     "make it writable, or set A2A_HOME to a directory that is."
                 ) from error
             try:
-                # A shared lock first: readers hold one for microseconds, only a live agent holds it alone.
+                # A shared lock first: readers hold one for microseconds, a live agent holds an exclusive one.
                 fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
             except BlockingIOError:
                 os.close(fd)
-                raise SynapseError(f"agent {agent_id[:12]} is already running.") from None
+                raise SynapseError(f"agent {agent_id[:12]} is already running: see `synapse list`.") from None
             fcntl.flock(fd, fcntl.LOCK_EX)
             if _same_file(fd, path):
                 self._locks[agent_id] = fd
                 return
-            os.close(fd)  # cleared away under our hands
+            os.close(fd)  # the file was removed in the meantime
 
     def is_alive(self, agent_id: str) -> bool:
         path = self._lock(agent_id)
@@ -308,7 +308,7 @@ class AgentRegistry:
 
 
 class _Mutex:
-    """Not `contextlib`: it costs every start 3 ms."""
+    """A lock file as a context manager; `contextlib` would cost every start 3 ms."""
 
     def __init__(self, path: str) -> None:
         self._path = path

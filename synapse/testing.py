@@ -1,6 +1,6 @@
-"""A terminal to test programs in: a real PTY, a real screen model, and waiting for what a user would see.
+"""A terminal to test programs in, with a real PTY and a real screen model: wait for what a user would see.
 
-Used by Synapse's own tests and its demo, and open to anyone who writes a profile:
+Synapse's own tests and its demo use it, and so can authors of profiles:
 
     with Terminal(["synapse", "dummy"], cols=80, rows=24) as terminal:
         terminal.wait_for("dummy>")
@@ -21,7 +21,7 @@ from types import TracebackType
 from synapse.relay.pty import Pty, make_winsize
 from synapse.terminal.screen import make_screen
 
-PATIENCE = 30.0
+PATIENCE = 30.0  # seconds
 
 
 class Terminal:
@@ -55,7 +55,7 @@ class Terminal:
         traceback: TracebackType | None,
     ) -> None:
         if self._status is None:
-            self.pty.signal_session(signal.SIGTERM, signal.SIGHUP)  # which a shell at its prompt heeds
+            self.pty.signal_session(signal.SIGTERM, signal.SIGHUP)  # an interactive shell ignores SIGTERM
             try:
                 self.wait_exit(5.0)
             except AssertionError:
@@ -71,7 +71,7 @@ class Terminal:
         self.pty.resize(make_winsize(cols, rows))
 
     def pump(self, seconds: float = 0.05) -> bool:
-        """Take in what the program writes within `seconds`; False when it will write no more."""
+        """Read what the program writes within `seconds`; False when it will write no more."""
         readable, _, _ = select.select(
             [self.pty.master], [self.pty.master] if self.pty.backlog else [], [], seconds
         )

@@ -1,11 +1,24 @@
-"""What a YAML file may say: small kinds that check a value, convert it, and name what is wrong.
+"""Kinds of fields that a YAML file may have, and the records that declare them.
+
+A record declares each of its fields once, with its kind, its default and one line of help:
+
+    class Limits(Record):
+        queue: int = field(Integer(1, 100_000), 100, "tasks that may wait for the agent")
+
+    LIMITS = RecordOf(Limits)
+
+`LIMITS.check` validates what a file says, `LIMITS.defaults` has the defaults, and `LIMITS.build` makes the
+record. A kind converts a value twice: `take` checks what YAML gives and returns what JSON can carry (to the
+cache and to the host), and `build` turns that into the attribute.
 
 A problem is one sentence that starts with the dotted field. `validate` puts the file in front of each and
-raises them together, so a person fixes a file in one go. Nothing here is imported that the relay does not
-load anyway: it starts through this module.
+raises them together, so that a person can correct a file in one go. The relay starts through this module, so
+it imports nothing that the relay does not load anyway.
 """
 
 from __future__ import annotations
+
+from synapse.base.record import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -49,7 +62,7 @@ def shown(value: object) -> str:
 
 
 class Kind:
-    """`expected` completes "X must be …"; `take` returns the converted value or raises ValueError."""
+    """`expected` completes "X must be …"; `take` returns the checked value or raises ValueError."""
 
     __slots__ = ()
     expected = "a value"
@@ -68,6 +81,10 @@ class Kind:
     def read(self, text: str) -> object:
         """An environment variable's text as YAML would have given it."""
         return text
+
+    def build(self, value: Any) -> Any:
+        """The attribute of the record; `value` is what `take` or JSON gave, and not None."""
+        return value
 
 
 class Text(Kind):
@@ -213,6 +230,9 @@ class Ports(Kind):
             raise ValueError
         return first, last
 
+    def build(self, value: Any) -> tuple[int, int]:
+        return value[0], value[1]  # JSON made it a list
+
 
 class Words(Kind):
     """A command: a list of words, or one text that is split as a shell would."""
@@ -249,6 +269,9 @@ class ListOf(Kind):
             return None
         return [self.kind.check(item, f"{at}[{index}]", problems) for index, item in enumerate(value)]
 
+    def build(self, value: Any) -> tuple[Any, ...]:
+        return tuple(map(self.kind.build, value))
+
 
 class MappingOf(Kind):
     """Any keys that `key` takes, each with a value of `kind`, or none where `null` allows it."""
@@ -273,9 +296,12 @@ class MappingOf(Kind):
                 result[key] = self.kind.check(item, f"{at}.{key}", problems)
         return result
 
+    def build(self, value: Any) -> dict[str, Any]:
+        return {key: None if item is None else self.kind.build(item) for key, item in value.items()}
+
 
 class Section(Kind):
-    """Named fields. An empty one (null) stays None: the reader puts its default there."""
+    """Named fields. A field that is empty (null) stays None: the reader puts its default there."""
 
     __slots__ = ("fields", "required")
     expected = "a mapping of fields"
@@ -304,6 +330,63 @@ class Section(Kind):
             if value.get(key) is None:
                 problems.append(f"{prefix}{key} is missing: it must be {self.fields[key].expected}")
         return result
+
+
+REQUIRED = object()  # in place of a default
+
+
+class Field:
+    __slots__ = ("default", "help", "kind")
+
+    def __init__(self, kind: Kind, default: Any, help: str) -> None:
+        self.kind, self.default, self.help = kind, default, help
+
+
+def field(kind: Kind, default: object = None, help: str = "") -> Any:
+    """Declares a field of a record. The default is a value as YAML has it; a section has those of its fields.
+
+    It is Any for the type checker, which then takes the type from the annotation."""
+    return Field(kind, kind.defaults if isinstance(kind, RecordOf) else default, help)
+
+
+class RecordOf(Section):
+    """The fields that a record declares. Attributes without a declaration are given to `build` by name."""
+
+    __slots__ = ("declared", "defaults", "record")
+
+    def __init__(self, record: type[Record]) -> None:
+        self.record = record
+        self.declared: dict[str, Field] = {}
+        self.defaults: dict[str, Any] = {}
+        kinds: dict[str, Kind] = {}
+        required = []
+        for name in record.names:
+            found = getattr(record, name, None)
+            if isinstance(found, Field):
+                self.declared[name] = found
+                self.defaults[name] = found.default
+                kinds[name] = found.kind
+                if found.default is REQUIRED:
+                    required.append(name)
+        super().__init__(kinds, required)
+
+    def build(self, value: Any, **others: object) -> Any:
+        for name, field in self.declared.items():
+            item = value.get(name)
+            if item is None:
+                item = field.default
+            others[name] = None if item is None else field.kind.build(item)
+        return self.record(**others)
+
+    def flat(self) -> dict[str, Field]:
+        """Every field by its dotted name, those of sections included."""
+        found: dict[str, Field] = {}
+        for name, field in self.declared.items():
+            if isinstance(field.kind, RecordOf):
+                found |= {f"{name}.{inner}": item for inner, item in field.kind.flat().items()}
+            else:
+                found[name] = field
+        return found
 
 
 def validate(section: Section, data: object, source: str, error: type[SynapseError]) -> dict[str, Any]:

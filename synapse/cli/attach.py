@@ -1,38 +1,42 @@
-"""`synapse attach`: hand this terminal to a background agent, and wait."""
+"""`synapse attach`: hand this terminal to a background agent, and wait until it is detached."""
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import signal
 import socket
 
-from synapse.cli.target import find_agent
+from synapse.cli.shared.agents import find_agent
+from synapse.cli.shared.parser import Parser
 from synapse.errors import SynapseError, TargetError, UsageError
 from synapse.registry import Entry
 from synapse.relay.console import Console
 
 
-def main(argv: list[str]) -> int:
+def parser() -> Parser:
     from synapse.config import load_settings
 
     chord = load_settings().values["detach_keys"]
-    parser = argparse.ArgumentParser(
+    found = Parser(
         prog="synapse attach",
         description="Take over the terminal of a background agent, as if it had been started here. "
-        f"{chord} detaches; the agent goes on. Another terminal that attaches takes it over.",
+        f"{chord} detaches, and the agent goes on. Another terminal that attaches takes it over.",
     )
-    parser.add_argument("target", help="a name, a type, type-port, or the beginning of an id")
-    options = parser.parse_args(argv)
+    found.add_agent()
+    return found
+
+
+def main(argv: list[str]) -> int:
+    options = parser().parse_args(argv)
     entry = find_agent(options.target)
     if not (os.isatty(0) and os.isatty(1)):
         raise UsageError(
-            "standard input and output must be a terminal; "
-            f"`synapse screen {entry['name']}` prints the screen anywhere."
+            "standard input and output must be a terminal: "
+            f"`synapse screen {entry['name']}` prints the screen without one."
         )
     if os.environ.get("SYNAPSE_AGENT_ID") == entry["agent_id"]:
-        raise UsageError(f"this terminal is inside {entry['name']} itself.")
+        raise UsageError(f"this terminal belongs to {entry['name']} itself: attach from another terminal.")
     return _attach(entry)
 
 
@@ -45,7 +49,8 @@ def _attach(entry: Entry) -> int:
     for number in (signal.SIGINT, signal.SIGQUIT, signal.SIGTSTP):
         signal.signal(number, signal.SIG_IGN)  # these are keys for the agent
     signal.signal(signal.SIGWINCH, lambda *_: _say(connection, {"op": "resized"}))
-    ours = Console.of_this_process()  # opened afresh: what the relay does to it stays off the shell's
+    # Opened again, so that the flags that the relay sets on it do not reach the shell.
+    ours = Console.of_this_process()
     _until_in_front(ours)
     hello = {"op": "attach", "paths": list(ours.paths)}
     socket.send_fds(connection, [json.dumps(hello).encode() + b"\n"], [ours.in_fd, ours.out_fd])
@@ -76,12 +81,12 @@ def _wait(connection: socket.socket, entry: Entry, ours: Console) -> int:
                 os.kill(os.getpid(), signal.SIGSTOP)
                 _until_in_front(ours)
                 _say(connection, {"op": "continued"})
-    raise SynapseError(f"{name} is gone: see `synapse logs {name}`.")
+    raise SynapseError(f"{name} has ended: see `synapse logs {name}`.")
 
 
 def _until_in_front(ours: Console) -> None:
-    """In the background a program that wants the terminal stops. The relay, outside of this session, would
-    not: it would take the shell's own terminal from it."""
+    """Stop, as every background program does that wants the terminal. The kernel would not stop the relay,
+    which is outside of this session: it would take the terminal from the shell."""
     while not ours.in_foreground():
         os.kill(os.getpid(), signal.SIGSTOP)
 

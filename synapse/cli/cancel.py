@@ -1,22 +1,25 @@
-"""`synapse cancel`: take a task back."""
+"""`synapse cancel`: cancel a task."""
 
 from __future__ import annotations
 
-import argparse
-
-from synapse.cli.target import agent_of
+from synapse.cli.shared.agents import agent_of
+from synapse.cli.shared.parser import TASK, Parser
 from synapse.errors import SynapseError
 from synapse.peers import control
 from synapse.tasks.shelf import find_task
 
 
-def main(argv: list[str]) -> int:
-    parser = argparse.ArgumentParser(
+def parser() -> Parser:
+    found = Parser(
         prog="synapse cancel",
-        description="Cancel a task: it leaves the queue, or the agent is interrupted if it is at it.",
+        description="Cancel a task: it leaves the queue, or the agent that works on it is interrupted.",
     )
-    parser.add_argument("task", help="the task's id, or the beginning of it")
-    options = parser.parse_args(argv)
+    found.add_word("task", TASK, help="the task's id, or the beginning of it")
+    return found
+
+
+def main(argv: list[str]) -> int:
+    options = parser().parse_args(argv)
     agent_id, task = find_task(options.task)
     if task.ended:
         raise SynapseError(f"task {task.short_id} is {task.state} already.")

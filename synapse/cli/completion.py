@@ -1,57 +1,47 @@
-"""`synapse completion`: scripts for shells, and the words they offer, read from the commands' own help."""
+"""`synapse completion`: scripts for shells, and the words they offer, from the commands' parsers."""
 
 from __future__ import annotations
 
-import io
-import os
-import re
-from contextlib import redirect_stderr, redirect_stdout
+import argparse
+from collections.abc import Callable
 from importlib import import_module
-from typing import NamedTuple
 
+from synapse.base.commands import COMMANDS
 from synapse.cli import run
-from synapse.cli.main import COMMANDS
-from synapse.cli.shell_hook import SHELLS, script, this_shell
-from synapse.errors import SynapseError, UsageError
+from synapse.cli.shared.parser import AGENT, EXTERNAL, PROFILE, RECIPIENT, SHELL, TASK, Parser, raw_parser
+from synapse.cli.shell_hook import SHELLS, check_shell, script
+from synapse.errors import SynapseError
 
 HELP = """\
-usage: synapse completion [bash|zsh|fish]
-
-Prints a script that completes commands, options, profiles, running agents and tasks. To install it, add one
+Print a script that completes commands, options, profiles, running agents and tasks. To install it, add one
 line at the end of
 
   ~/.bashrc                     eval "$(synapse completion bash)"
   ~/.zshrc                      eval "$(synapse completion zsh)"
   ~/.config/fish/config.fish    synapse completion fish | source
-
-Without an argument it is the script for the shell that runs the command.
 """
 
-Words = list[tuple[str, str]]  # each with what it means
+Words = list[tuple[str, str]]  # each with its meaning
 TASKS_OFFERED = 20
-REPEATED = "...]"  # as argparse writes it: [target ...]
-_OPTION = re.compile(r"^  (-[\w-]+(?:[ ,]+(?:-[\w-]+|[A-Z]+))*)(?:(?:  +|\n {9,})(\S.*))?$", re.MULTILINE)
-_OPTION_GROUP = re.compile(r"\[-[^\]]*\]")
+REPEATED = ("*", "+", argparse.REMAINDER)
+
+
+def parser() -> Parser:
+    found = raw_parser("synapse completion", HELP)
+    found.add_word("shell", SHELL, nargs="?", help="bash, zsh or fish (default: the shell that runs this)")
+    return found
 
 
 def main(argv: list[str]) -> int:
     if argv[:1] == ["--words"]:
         return _print_words(argv[1:])
-    if any(word in ("-h", "--help") for word in argv):
-        print(HELP, end="")
-        return 0
-    if len(argv) > 1 or (argv and argv[0] not in SHELLS):
-        raise UsageError(f"there is no completion for {' '.join(argv)!r}: only for {', '.join(SHELLS)}.")
-    print(script("completion", argv[0] if argv else this_shell()), end="")
+    print(script("completion", check_shell("completion", parser().parse_args(argv).shell)), end="")
     return 0
 
 
 def _print_words(line: list[str]) -> int:
-    """What a shell asks on Tab: the line until the cursor, the last word unfinished. Never an error."""
-    try:
-        found = complete(line)
-    except SynapseError:
-        found = []  # of a file that is broken; the command itself will say so
+    """What a shell asks for on Tab: the line up to the cursor, the last word unfinished. Never an error."""
+    found = complete(line)
     for word, meaning in found:
         print(f"{word}\t{' '.join(meaning.split())}")
     return 0 if found else 1
@@ -62,98 +52,73 @@ def complete(line: list[str]) -> Words:
     if program.endswith("synapse-send"):
         words = ["send", *words]
     *before, current = words or [""]
-    offered = _offered(before, current) if before else _first_words()
+    try:
+        offered = _after(_parser(before[0]), before[1:], current) if before else _first_words()
+    except SynapseError:
+        return []  # no such profile, or an invalid file, which the command itself reports
     return [(word, meaning) for word, meaning in offered if word.startswith(current)]
 
 
 def _first_words() -> Words:
-    from synapse.profiles.loader import profile_names
-
-    commands = [(name, text) for name, (_, text) in COMMANDS.items()]
-    return [*commands, *((name, "run this agent here") for name in profile_names())]
+    return [*COMMANDS.items(), *((name, "run this agent here") for name, _ in _profiles())]
 
 
-def _offered(before: list[str], current: str) -> Words:
-    grammar = _grammar(before[:1])
-    at = 1
-    if grammar is not None and len(before) > 1 and grammar.is_choice(before[1]):
-        grammar, at = _grammar(before[:2]), 2
-    if grammar is None or "--" in before:
-        return []
-    if before[-1] in grammar.valued:
-        return []
+def _parser(word: str) -> Parser:
+    """The parser of a command or of a profile."""
+    if word not in COMMANDS:
+        return run.parser(word)
+    found: Parser = import_module(f"synapse.cli.{word.replace('-', '_')}").parser()
+    return found
+
+
+def _after(parser: Parser, words: list[str], current: str) -> Words:
+    """What may follow `words`, which are arguments of this parser."""
+    options = {name: action for action in parser._actions for name in action.option_strings}
+    positionals = [action for action in parser._actions if not action.option_strings]
+    value_of: argparse.Action | None = None  # the option whose value comes next
+    for number, word in enumerate(words):
+        if value_of is not None:
+            value_of = None
+        elif word == "--":
+            return []
+        elif word.startswith("-") and word != "-":
+            option = options.get(word)
+            value_of = option if option is not None and option.nargs != 0 else None
+        elif not positionals:
+            return []
+        elif isinstance(positionals[0], argparse._SubParsersAction):
+            inner = positionals[0].choices.get(word)
+            return _after(inner, words[number + 1 :], current) if inner else []
+        elif positionals[0].nargs == argparse.REMAINDER:
+            return []  # the rest belongs to another program
+        elif positionals[0].nargs not in REPEATED:
+            positionals.pop(0)
+    if value_of is not None:
+        return _values(parser, value_of)
     if current.startswith("-"):
-        return grammar.options
-    pairs = zip(before[at - 1 :], before[at:], strict=False)
-    given = [word for last, word in pairs if word[:1] != "-" and last not in grammar.valued]
-    return _of_kind(grammar.positional(len(given)), before[0])
+        return [pair for action in parser._actions for pair in _names(action)]
+    return _values(parser, positionals[0]) if positionals else []
 
 
-class Grammar(NamedTuple):
-    """What a command's help says of it."""
-
-    options: Words
-    valued: frozenset[str]  # the options that take a value
-    positionals: list[str]
-
-    def is_choice(self, word: str) -> bool:
-        return bool(self.positionals) and word in self.positionals[0].split("|")
-
-    def positional(self, number: int) -> str:
-        if REPEATED in self.positionals:  # as often as one likes
-            number = min(number, self.positionals.index(REPEATED) - 1)
-        return self.positionals[number] if number < len(self.positionals) else ""
+def _names(action: argparse.Action) -> Words:
+    """An option's names; a short one only where there is no long one."""
+    if action.help == argparse.SUPPRESS:
+        return []
+    long = [name for name in action.option_strings if name.startswith("--")]
+    return [(name, action.help or "") for name in long or action.option_strings]
 
 
-def _grammar(words: list[str]) -> Grammar | None:
-    """Of a command, or of a command and its subcommand; None of what is neither a command nor a profile."""
-    text = _help(words)
-    if text is None:
-        return None
-    usage, _, rest = text.partition("\n\n")
-    options: Words = []
-    valued: set[str] = set()
-    for names, meaning in _OPTION.findall(rest):
-        parts = re.split(r"[ ,]+", names)
-        flags = [part for part in parts if part.startswith("-")]
-        options += [(flag, meaning) for flag in flags if len(flag) > 2 or len(flags) == 1]
-        if len(flags) < len(parts):
-            valued.update(flags)
-    skipped = 2 + len(words)  # usage: synapse send
-    positionals = _OPTION_GROUP.sub("", usage).split()[skipped:]
-    plain = [word if word == REPEATED else word.strip("[]<>") for word in positionals]
-    return Grammar(options, frozenset(valued), plain)
+def _values(parser: Parser, action: argparse.Action) -> Words:
+    if isinstance(action, argparse._SubParsersAction):
+        return [(choice.dest, choice.help or "") for choice in action._get_subactions()]
+    words = WORDS.get(parser.takes.get(action.dest, ""))
+    return words() if words else [(str(choice), "") for choice in action.choices or ()]
 
 
-def _help(words: list[str]) -> str | None:
-    command = COMMANDS.get(words[0])
-    os.environ["COLUMNS"] = "200"  # argparse shall not break its lines
-    out = io.StringIO()
-    try:
-        with redirect_stdout(out), redirect_stderr(io.StringIO()):
-            if command is None:
-                run.main(words[0], ["--help"])
-            else:
-                import_module(f"synapse.cli.{command[0]}").main([*words[1:], "--help"])
-    except SystemExit:
-        pass  # argparse
-    except SynapseError:
-        return None
-    return out.getvalue()
+def _profiles() -> Words:
+    from synapse.profiles.files import profile_names
 
-
-def _of_kind(kind: str, command: str) -> Words:
-    if "|" in kind or kind == "show":
-        return [(choice, "") for choice in kind.split("|")]
-    if kind in ("profile", "NAME"):
-        from synapse.profiles.loader import profile_names
-
-        return [(name, "a profile") for name in profile_names()]
-    if kind == "target":
-        return _everybody() if command == "send" else _running()
-    if kind == "alias":
-        return _elsewhere()
-    return _tasks() if kind == "task" else []
+    return [(name, "a profile") for name in profile_names()]
 
 
 def _running() -> Words:
@@ -163,18 +128,16 @@ def _running() -> Words:
     return [(str(entry["name"]), f"{entry['status']} in {entry['working_dir']}") for entry in entries]
 
 
-def _everybody() -> Words:
-    """Each name once: an agent that runs here comes before one elsewhere that is called the same."""
+def _recipients() -> Words:
+    """Each name once: a running agent comes before an external agent of the same name."""
     running = _running()
     names = {name.casefold() for name, _ in running}
-    elsewhere = [(alias, url) for alias, url in _elsewhere() if alias.casefold() not in names]
-    return [
-        *(*running, *elsewhere),
-        *(("all", "everybody who runs"), ("all-here", "everybody in this directory")),
-    ]
+    external = [(alias, url) for alias, url in _external() if alias.casefold() not in names]
+    groups = [("all", "every running agent"), ("all-here", "every agent in this directory")]
+    return running + external + groups
 
 
-def _elsewhere() -> Words:
+def _external() -> Words:
     from synapse.peers.external.agents import ExternalAgentRegistry
 
     return [(agent.alias, agent.url) for agent in ExternalAgentRegistry().list_agents()]
@@ -188,3 +151,13 @@ def _tasks() -> Words:
         (task.id[:8], f"{task.state}: {message_text(task.message)[:60]}")
         for _, task in list_tasks(None, TASKS_OFFERED)
     ]
+
+
+WORDS: dict[str, Callable[[], Words]] = {
+    AGENT: _running,
+    RECIPIENT: _recipients,
+    EXTERNAL: _external,
+    PROFILE: _profiles,
+    SHELL: lambda: [(shell, "") for shell in SHELLS],
+    TASK: _tasks,
+}

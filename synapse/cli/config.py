@@ -1,4 +1,4 @@
-"""`synapse config`: the settings in force, and where each comes from."""
+"""`synapse config`: show the settings in force, and where each comes from."""
 
 from __future__ import annotations
 
@@ -6,17 +6,23 @@ import json
 import os
 
 from synapse.base import paths
-from synapse.cli.parsing import Parser
-from synapse.config import load_settings
+from synapse.cli.shared.parser import Parser, raw_parser
+from synapse.config import FIELDS, load_settings
 from synapse.terminal.cells import aligned
 
-HELP = "show the settings in force, and where each comes from"
+HELP = "Show the settings in force, and where each comes from: the file, a variable or the default."
+
+
+def parser() -> Parser:
+    rows = [(f"  {key}", json.dumps(item.default), item.help) for key, item in FIELDS.items()]
+    epilog = "\n".join([f"settings of {paths.config_file()}, with their defaults:", *aligned(rows)])
+    found = raw_parser("synapse config", HELP, epilog=epilog)
+    found.add_json()
+    return found
 
 
 def main(argv: list[str]) -> int:
-    parser = Parser(prog="synapse config", description=HELP.capitalize() + ".")
-    parser.add_argument("--json", action="store_true", help="print one JSON document")
-    options = parser.parse_args(argv)
+    options = parser().parse_args(argv)
     settings = load_settings()
     path = paths.config_file()
     if options.json:

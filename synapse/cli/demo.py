@@ -1,25 +1,28 @@
-"""`synapse demo`: a minute with three reference agents, every step checked."""
+"""`synapse demo`: show three reference agents at work, and check every step."""
 
 from __future__ import annotations
 
-import argparse
 import os
 import shutil
 import tempfile
 
+from synapse.cli.shared.parser import Parser, raw_parser
+
 HELP = """\
-A minute of Synapse, with three reference agents that need no key and no network: a message typed at another
-agent's prompt, the reply over the screen, a question answered, an interrupt, the same by the A2A standard.
-Each step says what it is and which command does it; the demo ends with status 0 only if every step worked.
-Uses a temporary home: nothing of yours is touched. On a terminal it is played; into a pipe it is told.
+Show Synapse at work in one minute, with three reference agents that need no key and no network: a message
+typed at another agent's prompt, the reply over the screen, a question answered, an interrupt, and the same
+with the A2A standard. Each step is explained, with the command that does it. The exit status is 0 only if
+every step worked. The demo uses a temporary home and does not touch your files. On a terminal you see the
+screens; in a pipe you get a report.
 """
 
 
+def parser() -> Parser:
+    return raw_parser("synapse demo", HELP)
+
+
 def main(argv: list[str]) -> int:
-    parser = argparse.ArgumentParser(
-        prog="synapse demo", description=HELP, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.parse_args(argv)
+    parser().parse_args(argv)
     from synapse.demo.play import play
 
     home = tempfile.mkdtemp(prefix="synapse-demo-")

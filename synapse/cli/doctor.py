@@ -1,14 +1,14 @@
-"""`synapse doctor`: what is installed, which profiles can start, what is left over, what the terminal is."""
+"""`synapse doctor`: check this machine: programs, profiles, files, terminal."""
 
 from __future__ import annotations
 
-import argparse
 import os
 import sys
 from collections.abc import Callable, Iterator
 
 from synapse import __version__
 from synapse.base import paths
+from synapse.cli.shared.parser import PROFILE, Parser
 from synapse.config import load_settings
 from synapse.errors import SynapseError
 from synapse.launch import program
@@ -20,13 +20,17 @@ Finding = tuple[str, str]
 _MARKS = {OK: "✓", NOTE: "-", BAD: "✗"}
 
 
-def main(argv: list[str]) -> int:
-    parser = argparse.ArgumentParser(
+def parser() -> Parser:
+    found = Parser(
         prog="synapse doctor",
-        description="Check this machine. The exit status is 1 if something must be mended.",
+        description="Check this machine. The exit status is 1 if something must be repaired.",
     )
-    parser.add_argument("profile", nargs="?", help="look at this profile only, and closely")
-    options = parser.parse_args(argv)
+    found.add_word("profile", PROFILE, nargs="?", help="check only this profile, in detail")
+    return found
+
+
+def main(argv: list[str]) -> int:
+    options = parser().parse_args(argv)
     sections: list[tuple[str, Callable[[], Iterator[Finding]]]]
     if options.profile:
         sections = [(f"profile {options.profile}", lambda: _one_profile(options.profile))]
@@ -55,9 +59,9 @@ def _installation() -> Iterator[Finding]:
         screen = make_screen(20, 5)
         screen.feed("日本\x1b[1mok".encode())
         works = screen.text() == "日本ok"
-        yield (OK if works else BAD), f"screen model: {screen.name}{'' if works else ' draws wrong'}"
+        yield (OK if works else BAD), f"screen model: {screen.name}{'' if works else ' draws wrongly'}"
     except (ImportError, OSError) as error:
-        yield BAD, f"no screen model can be loaded ({error}): install synapse-a2a again"
+        yield BAD, f"the screen model cannot be loaded ({error}): install synapse-a2a again"
     for module in ("fastapi", "uvicorn", "uvloop", "httptools"):
         try:
             __import__(module)
@@ -71,14 +75,17 @@ def _directories() -> Iterator[Finding]:
     try:
         yield _directory(paths.runtime_dir(), "XDG_RUNTIME_DIR")
     except OSError as error:
-        yield BAD, f"{error.filename}: {error.strerror}; no sockets can be made until that is mended"
+        yield BAD, f"{error.filename}: no sockets can be created there ({error.strerror})"
     try:
         settings = load_settings()
-        yield OK, f"{paths.config_file()}: {'valid' if os.path.exists(paths.config_file()) else 'not there'}"
+        yield (
+            OK,
+            f"{paths.config_file()}: {'valid' if os.path.exists(paths.config_file()) else 'does not exist'}",
+        )
         if settings.default_response_mode == "broadcast":
             yield (
                 NOTE,
-                "default_response_mode: broadcast waits for no reply; `@all` is what reaches everybody",
+                "default_response_mode: broadcast does not wait; send to `@all` to reach every agent",
             )
     except SynapseError as error:
         yield BAD, str(error)
@@ -89,24 +96,24 @@ def _directory(path: str, variable: str) -> Finding:
     while not os.path.lexists(existing):
         existing = os.path.dirname(existing)
     if not os.path.isdir(existing):
-        return BAD, f"{path}: cannot be made, {existing} is no directory; set {variable} to another"
+        return BAD, f"{path}: cannot be created, {existing} is not a directory; set {variable} to another"
     if not os.path.isdir(path):
-        why = _why_none_can_be_made(existing)
+        why = _why_not_creatable(existing)
         if why:
             return (
                 BAD,
-                f"{path}: cannot be made in {existing} ({why}); change that, or set {variable} to another",
+                f"{path}: cannot be created in {existing} ({why}); change that, or set {variable} to another",
             )
-        return NOTE, f"{path}: will be made when needed"
+        return NOTE, f"{path}: will be created when needed"
     if not os.access(path, os.W_OK | os.X_OK):
         return BAD, f"{path}: not writable; change that, or set {variable} to another"
     if os.stat(path).st_mode & 0o077:
-        return NOTE, f"{path}: others may look in; `chmod 700 {path}` closes it"
+        return NOTE, f"{path}: other users can read it; `chmod 700 {path}` prevents that"
     return OK, path
 
 
-def _why_none_can_be_made(folder: str) -> str:
-    """Found out by making a directory there: not every file system tells in the permissions."""
+def _why_not_creatable(folder: str) -> str:
+    """Tries to create a directory: on some file systems the permissions do not tell."""
     import tempfile
 
     try:
@@ -140,7 +147,10 @@ def _one_profile(name: str) -> Iterator[Finding]:
     yield OK, f"version: {_version(command)}"
     free = [port for port in _range(profile.ports) if _is_free(port)]
     if profile.ports and not free:
-        yield NOTE, f"every port from {profile.ports[0]} to {profile.ports[1]} is taken; 8200 and on will do"
+        yield (
+            NOTE,
+            f"every port from {profile.ports[0]} to {profile.ports[1]} is taken; one from 8200 on is used",
+        )
     elif free:
         yield OK, f"port {free[0]} is free"
 
@@ -169,8 +179,8 @@ def _version(command: list[str]) -> str:
             [*command, "--version"], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=10
         )
     except (OSError, subprocess.TimeoutExpired, UnicodeDecodeError) as error:
-        return f"it does not say ({type(error).__name__})"
-    return (done.stdout or done.stderr).strip().split("\n")[0] or "it does not say"
+        return f"unknown ({type(error).__name__})"
+    return (done.stdout or done.stderr).strip().split("\n")[0] or "unknown"
 
 
 def _agents() -> Iterator[Finding]:
@@ -183,31 +193,31 @@ def _agents() -> Iterator[Finding]:
         return
     yield OK, f"{len(live)} running" + "".join(f", {entry['name']}" for entry in live.values())
     for path in stale:
-        yield NOTE, f"{path}: left by a dead agent{'' if os.path.exists(path) else ', cleared away now'}"
+        yield NOTE, f"{path}: left by an agent that has died{'' if os.path.exists(path) else ', removed now'}"
     live_sockets = {agent_id[:16] for agent_id in live}
     try:
         sockets = sorted(os.scandir(paths.runtime_dir()), key=lambda entry: entry.name)
     except OSError:
-        return  # said of the directories
+        return  # reported with the directories
     for left in sockets:
-        # A directory is a shell's, and goes with it.
+        # A directory belongs to a shell, which removes it.
         if left.name.split(".")[0] not in live_sockets and not left.is_dir(follow_symlinks=False):
             os.unlink(left.path)
-            yield NOTE, f"{left.path}: left by a dead agent, cleared away now"
+            yield NOTE, f"{left.path}: left by an agent that has died, removed now"
 
 
 def _terminal() -> Iterator[Finding]:
     term = os.environ.get("TERM")
     if not (os.isatty(0) and os.isatty(1)):
-        yield NOTE, "standard input or output is not a terminal here: `synapse start` and `screen` work"
+        yield NOTE, "standard input or output is not a terminal: use `synapse start` and `synapse screen`"
         return
     size = os.get_terminal_size(1)
     yield OK, f"{os.ttyname(0)}, {size.columns}x{size.lines}"
     if not term or term == "dumb":
-        yield NOTE, f"TERM is {term or 'not set'}: the agents will draw little; try TERM=xterm-256color"
+        yield NOTE, f"TERM is {term or 'not set'}: agents will draw little; try TERM=xterm-256color"
     else:
         yield OK, f"TERM={term}"
     if size.columns < 40 or size.lines < 10:
         yield NOTE, "this window is small for a full-screen agent"
     if os.environ.get("SYNAPSE_AGENT_NAME"):
-        yield NOTE, f"this is inside the agent {os.environ['SYNAPSE_AGENT_NAME']}"
+        yield NOTE, f"this terminal belongs to the agent {os.environ['SYNAPSE_AGENT_NAME']}"

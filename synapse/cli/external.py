@@ -1,4 +1,4 @@
-"""`synapse external`: agents elsewhere, by an alias."""
+"""`synapse external`: external agents, each known by an alias."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import sys
 from synapse.a2a_client import A2AClient, A2ATask, ExternalAgent
 from synapse.cli.leaving import elsewhere, leave
 from synapse.cli.send import refuse_options
+from synapse.cli.shared.parser import EXTERNAL, Parser
 from synapse.errors import NoSuchAgent, SynapseError, UsageError
 from synapse.terminal.cells import aligned, printable
 
@@ -18,55 +19,61 @@ ASKS = 5  # exit status
 
 
 def main(argv: list[str]) -> int:
-    parser, send = _parser()
+    found, send = _parsers()
     if argv[:1] == ["send"]:
         options, unknown = send.parse_known_intermixed_args(argv[1:])
         refuse_options(unknown)
     else:
-        options = parser.parse_args(argv)
+        options = found.parse_args(argv)
     return int(options.run(A2AClient(), options))
 
 
-def _parser() -> tuple[argparse.ArgumentParser, argparse.ArgumentParser]:
-    """Of all actions, and of `send`: only on its own may its options stand between the words."""
-    parser = argparse.ArgumentParser(
+def parser() -> Parser:
+    return _parsers()[0]
+
+
+def _parsers() -> tuple[Parser, Parser]:
+    """The parser of all actions, and that of `send`, which accepts options between words only alone."""
+    parser = Parser(
         prog="synapse external",
-        description="Agents elsewhere, of A2A 1.0, 0.3 or the old dialect: remember them, write to them.",
+        description="Register external agents (A2A 1.0, 0.3 or the old dialect), and send messages to them.",
     )
     actions = parser.add_subparsers(required=True, metavar="add|list|remove|send|task|cancel")
     add = actions.add_parser(
         "add",
-        help="read an agent's card and remember it",
-        description="Read an agent's card and remember it.",
+        help="read an agent's card and register the agent",
+        description="Read an agent's card and register the agent.",
     )
-    add.add_argument("url", help="where the agent is, such as https://agents.example/weather")
-    add.add_argument("--alias", help="what to call it here (default: made of its own name)")
+    add.add_argument("url", help="the agent's address, such as https://agents.example/weather")
+    add.add_argument("--alias", help="its name here (default: made from its own name)")
     add.add_argument(
         "--token-file", metavar="FILE", help="a file that only you can read; sent as Authorization: Bearer"
     )
     add.set_defaults(run=_add)
     listing = actions.add_parser(
-        "list", help="the agents that are remembered", description="List the agents that are remembered."
+        "list", help="list the registered agents", description="List the registered agents."
     )
     listing.add_argument("--json", action="store_true", help="one JSON array; tokens are never in it")
-    listing.add_argument("--check", action="store_true", help="read every card again, and say what is wrong")
+    listing.add_argument(
+        "--check", action="store_true", help="read every card again, and report what is wrong"
+    )
     listing.set_defaults(run=_list)
     remove = actions.add_parser(
-        "remove", help="forget an agent", description="Forget an agent, token and all."
+        "remove", help="remove an agent", description="Remove an agent and its token."
     )
-    remove.add_argument("alias")
+    remove.add_word("alias", EXTERNAL)
     remove.set_defaults(run=_remove)
-    send: argparse.ArgumentParser = actions.add_parser(
+    send: Parser = actions.add_parser(
         "send",
         help="send a message and print the reply",
-        description="Send a message and print the reply. Exit status: 1 failed, 4 takes longer, 5 asks.",
+        description="Send a message and print the reply. Exit status: 1 failed, 4 timed out, 5 question.",
         allow_abbrev=False,
     )
-    send.add_argument("alias")
+    send.add_word("alias", EXTERNAL)
     send.add_argument(
         "message", nargs="*", help="words, after -- if one begins with -; - reads them from standard input"
     )
-    send.add_argument("--task", default="", metavar="ID", help="answer what this task asks")
+    send.add_argument("--task", default="", metavar="ID", help="answer the question of this task")
     send.add_argument("--no-wait", action="store_true", help="do not wait for the reply")
     send.add_argument(
         "--timeout", type=float, metavar="S", help="seconds to wait (default: response_timeout)"
@@ -74,16 +81,14 @@ def _parser() -> tuple[argparse.ArgumentParser, argparse.ArgumentParser]:
     send.add_argument("--json", action="store_true", help="the task as one JSON object")
     send.set_defaults(run=_send)
     task = actions.add_parser(
-        "task", help="what has become of a message", description="Say what has become of a message."
+        "task", help="show a task", description="Show the state of a task, and its reply."
     )
-    task.add_argument("alias")
+    task.add_word("alias", EXTERNAL)
     task.add_argument("id", help="the task's id")
     task.add_argument("--json", action="store_true", help="the task as one JSON object")
     task.set_defaults(run=_task)
-    cancel = actions.add_parser(
-        "cancel", help="take a message back", description="Ask the agent to cancel a task."
-    )
-    cancel.add_argument("alias")
+    cancel = actions.add_parser("cancel", help="cancel a task", description="Ask the agent to cancel a task.")
+    cancel.add_word("alias", EXTERNAL)
     cancel.add_argument("id", help="the task's id")
     cancel.set_defaults(run=_cancel)
     return parser, send
@@ -108,7 +113,9 @@ def _list(client: A2AClient, options: argparse.Namespace) -> int:
         print(json.dumps(shown, ensure_ascii=False, indent=2))
         return 0
     if not agents:
-        print("no agent elsewhere is known: `synapse external add URL` reads a card and remembers it")
+        print(
+            "no external agent is registered: `synapse external add URL` reads a card and registers the agent"
+        )
         return 0
     rows: list[tuple[str, ...]] = [_COLUMNS]
     for agent in agents:
@@ -121,7 +128,7 @@ def _list(client: A2AClient, options: argparse.Namespace) -> int:
 
 
 async def _check(client: A2AClient) -> dict[str, str]:
-    """What is wrong with each; nothing is an empty text."""
+    """What is wrong with each agent; the text is empty if nothing is."""
 
     async def one(alias: str) -> tuple[str, str]:
         try:
@@ -136,7 +143,7 @@ async def _check(client: A2AClient) -> dict[str, str]:
 def _remove(client: A2AClient, options: argparse.Namespace) -> int:
     if not client.remove_agent(options.alias):
         raise NoSuchAgent(
-            f"no agent elsewhere is known as {options.alias!r}: `synapse external list` shows them."
+            f"no external agent is registered as {options.alias!r}: `synapse external list` shows them."
         )
     print(f"forgot {options.alias}")
     return 0
@@ -146,7 +153,7 @@ def _send(client: A2AClient, options: argparse.Namespace) -> int:
     from synapse.config import load_settings
 
     if options.timeout is not None and not options.timeout > 0:
-        raise UsageError("--timeout is a number of seconds above 0.")
+        raise UsageError("--timeout must be a number of seconds above 0.")
     text = " ".join(options.message)
     if text == "-":
         text = sys.stdin.buffer.read().decode("utf-8", "replace")

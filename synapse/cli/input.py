@@ -1,29 +1,33 @@
-"""`synapse input`: answer what an agent asks in a task."""
+"""`synapse input`: answer a question that an agent asks in a task."""
 
 from __future__ import annotations
 
-import argparse
-
 from synapse.a2a_client import Origin
-from synapse.cli.target import agent_of
+from synapse.cli.shared.agents import agent_of
+from synapse.cli.shared.parser import TASK, Parser
 from synapse.peers import control
 from synapse.tasks.shelf import find_task
 
 
-def main(argv: list[str]) -> int:
-    parser = argparse.ArgumentParser(
+def parser() -> Parser:
+    found = Parser(
         prog="synapse input",
-        description="Answer what an agent asks in a task: an option's words, its number or key, or a text.",
+        description="Answer a question that an agent asks in a task: an option's words, its number or key, "
+        "or any text.",
     )
-    parser.add_argument("task", help="the task's id, or the beginning of it")
-    parser.add_argument("text", nargs="+", help="the answer; - reads it from standard input")
-    options = parser.parse_args(argv)
+    found.add_word("task", TASK, help="the task's id, or the beginning of it")
+    found.add_argument("text", nargs="+", help="the answer; - reads it from standard input")
+    return found
+
+
+def main(argv: list[str]) -> int:
+    options = parser().parse_args(argv)
     agent_id, task = find_task(options.task)
     text = " ".join(options.text)
     if text == "-":
         import sys
 
-        text = sys.stdin.readline().rstrip("\n")  # a secret has no business in the list of processes
+        text = sys.stdin.readline().rstrip("\n")  # `ps` would show a secret
     origin = Origin.from_environment()
     body = {"input": text, "sender": origin.sender if origin else None}
     control.call(agent_of(agent_id), "POST", f"/tasks/{task.id}/input", body)

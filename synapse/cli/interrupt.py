@@ -1,22 +1,25 @@
-"""`synapse interrupt`: stop what an agent is doing, and tell it something instead."""
+"""`synapse interrupt`: interrupt what an agent is doing, and send it a message instead."""
 
 from __future__ import annotations
 
-import argparse
-
 from synapse.a2a_client import A2AClient
-from synapse.cli.target import find_agent
+from synapse.cli.shared.agents import find_agent
+from synapse.cli.shared.parser import Parser
 from synapse.peers import control
 
 
-def main(argv: list[str]) -> int:
-    parser = argparse.ArgumentParser(
+def parser() -> Parser:
+    found = Parser(
         prog="synapse interrupt",
         description="Interrupt what an agent is doing. With a message: send it with priority 5.",
     )
-    parser.add_argument("target", help="a name, a type, type-port, or the beginning of an id")
-    parser.add_argument("message", nargs="*", help="what to do instead")
-    options = parser.parse_args(argv)
+    found.add_agent()
+    found.add_argument("message", nargs="*", help="what to do instead")
+    return found
+
+
+def main(argv: list[str]) -> int:
+    options = parser().parse_args(argv)
     entry = find_agent(options.target)
     if options.message:
         task = A2AClient().send_to_local(entry, " ".join(options.message), priority=5)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import argparse
 
-from synapse.cli.target import find_agent
+from synapse.cli.shared.agents import find_agent
+from synapse.cli.shared.parser import Parser, raw_parser
 from synapse.errors import UsageError
 from synapse.peers import control
 
 _EPILOG = """\
-keys have tmux's names: Enter Escape Tab BTab Space BSpace Up Down Left Right Home End PageUp PageDown
-DC IC F1…F12, with C- M- S- before them (C-c, M-x, S-Up); anything else is typed as text.
+Keys have the names that tmux gives them: Enter Escape Tab BTab Space BSpace Up Down Left Right Home End
+PageUp PageDown DC IC F1…F12, with C- M- S- before them (C-c, M-x, S-Up). Anything else is typed as text.
 
   synapse keys claude 1 Enter          answer a dialog
   synapse keys codex "fix it" Enter    type a line
@@ -18,17 +19,16 @@ DC IC F1…F12, with C- M- S- before them (C-c, M-x, S-Up); anything else is typ
 """
 
 
+def parser() -> Parser:
+    found = raw_parser("synapse keys", "Press keys in an agent's terminal.", epilog=_EPILOG)
+    found.add_agent()
+    found.add_argument("-l", "--literal", action="store_true", help="type every argument as text")
+    found.add_argument("keys", nargs=argparse.REMAINDER, metavar="KEY", help="key names or text")
+    return found
+
+
 def main(argv: list[str]) -> int:
-    parser = argparse.ArgumentParser(
-        prog="synapse keys",
-        description="Press keys in an agent's terminal, as if it were in front of you.",
-        epilog=_EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    parser.add_argument("target", help="a name, a type, type-port, or the beginning of an id")
-    parser.add_argument("-l", "--literal", action="store_true", help="type every argument as text")
-    parser.add_argument("keys", nargs=argparse.REMAINDER, metavar="KEY", help="key names or text")
-    options = parser.parse_args(argv)
+    options = parser().parse_args(argv)
     keys = options.keys
     literal = options.literal
     if keys and keys[0] in ("-l", "--literal"):
@@ -36,7 +36,7 @@ def main(argv: list[str]) -> int:
     if keys and keys[0] == "--":
         keys = keys[1:]
     if not keys:
-        raise UsageError("say which keys to press, for example `synapse keys claude Enter`.")
+        raise UsageError("there are no keys to press: name them, for example `synapse keys claude Enter`.")
     entry = find_agent(options.target)
     if literal:
         import base64

@@ -1,4 +1,4 @@
-"""`synapse logs`: what an agent has written, and Synapse's own log of it, told apart."""
+"""`synapse logs`: what an agent has written, and Synapse's own log of it."""
 
 from __future__ import annotations
 
@@ -8,26 +8,33 @@ import sys
 import time
 
 from synapse.base import paths
-from synapse.cli.target import find_agent
+from synapse.cli.shared.agents import find_agent
+from synapse.cli.shared.parser import AGENT, Parser
 from synapse.errors import SynapseError, TargetError
 from synapse.peers import control
 from synapse.registry import Entry
 
-FOLLOW_EVERY = 0.3
+FOLLOW_EVERY = 0.3  # seconds
 
 
-def main(argv: list[str]) -> int:
-    parser = argparse.ArgumentParser(
+def parser() -> Parser:
+    found = Parser(
         prog="synapse logs",
         description="Show the rendered output of an agent, running or ended, and Synapse's own log of it.",
     )
-    parser.add_argument("target", help="an agent's name; of a running one also its type or id")
-    parser.add_argument("-f", "--follow", action="store_true", help="go on as lines come, until Ctrl-C")
-    parser.add_argument("-n", "--lines", type=_count, default=40, metavar="N", help="last lines of each (40)")
-    which = parser.add_mutually_exclusive_group()
+    found.add_word("target", AGENT, help="an agent's name; for a running agent also its type or id")
+    found.add_argument("-f", "--follow", action="store_true", help="print new lines until Ctrl-C")
+    found.add_argument(
+        "-n", "--lines", type=_count, default=40, metavar="N", help="print the last N lines of each (40)"
+    )
+    which = found.add_mutually_exclusive_group()
     which.add_argument("--output", action="store_true", help="only what the agent has written")
     which.add_argument("--log", action="store_true", help="only Synapse's own log")
-    options = parser.parse_args(argv)
+    return found
+
+
+def main(argv: list[str]) -> int:
+    options = parser().parse_args(argv)
     name, entry = _find(options.target)
     wanted = [
         (label, path)
@@ -50,12 +57,12 @@ def main(argv: list[str]) -> int:
 
 def _count(text: str) -> int:
     if not text.isdecimal():
-        raise argparse.ArgumentTypeError(f"a number, 0 or more, not {text!r}")
+        raise argparse.ArgumentTypeError(f"must be a number, 0 or more, not {text!r}")
     return int(text)
 
 
 def _find(target: str) -> tuple[str, Entry | None]:
-    """A running agent by any of its names, or one that has left its files."""
+    """A running agent by any of its names, or one that has ended and left its log."""
     try:
         entry = find_agent(target)
         return str(entry["name"]), entry
@@ -84,7 +91,7 @@ def _tail(path: str, count: int) -> list[str]:
 
 
 class _Follower:
-    """One file from here on, through rotation."""
+    """The lines that are added to a file, also after it was rotated."""
 
     def __init__(self, path: str) -> None:
         self._path = path

@@ -1,54 +1,27 @@
-"""The `synapse` command: one table, and each command's module imported only when it is the one."""
+"""The `synapse` command: imports the module of the command that was given, and no other."""
 
 from __future__ import annotations
 
 import os
 import sys
 
+from synapse.base.commands import COMMANDS
 from synapse.errors import SynapseError, UsageError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-# name: (module under synapse.cli, one line of help)
-COMMANDS = {
-    "start": ("start", "start an agent in the background"),
-    "send": ("send", "send a message to an agent, and wait for its reply"),
-    "shell": ("shell", "your own shell, in which @agent lines go to agents"),
-    "stop": ("stop", "stop agents and wait until they are gone"),
-    "list": ("listing", "list the running agents"),
-    "status": ("status", "what one agent is doing"),
-    "why": ("why", "why Synapse thinks an agent is ready, busy or waiting"),
-    "attach": ("attach", "take over the terminal of a background agent"),
-    "screen": ("screen", "print an agent's screen as text"),
-    "keys": ("keys", "press keys in an agent's terminal"),
-    "external": ("external", "agents elsewhere: add, list, remove, send"),
-    "logs": ("logs", "an agent's output and Synapse's own log of it"),
-    "tasks": ("tasks", "the tasks that were sent, and what became of them"),
-    "task": ("task", "one task, whole"),
-    "input": ("input", "answer what an agent asks in a task"),
-    "cancel": ("cancel", "take a task back"),
-    "interrupt": ("interrupt", "stop what an agent is doing"),
-    "profiles": ("profiles", "the agents that can be started, and how"),
-    "config": ("config", "the settings in force, and where each comes from"),
-    "record": ("record", "record a running agent as a golden case"),
-    "shell-hook": ("shell_hook", "`@agent …` at the prompt of your own shell"),
-    "completion": ("completion", "completion for bash, zsh and fish"),
-    "doctor": ("doctor", "check this machine: programs, profiles, files, terminal"),
-    "demo": ("demo", "three reference agents, shown at work"),
-}
-
 USAGE = """\
 usage: synapse <profile> [--port N] [--name NAME] [ARGS…]   run an agent in this terminal
        synapse <command> [--help] …
 
-Runs CLI coding agents in a terminal of their own, unchanged, and makes each of them an A2A peer.
+Runs CLI coding agents unchanged in their own terminals, and makes each of them an A2A agent.
 
 commands:
 {commands}
 
-profiles: {profiles} (`synapse profiles` says more)
+profiles: {profiles} (`synapse profiles` shows more)
 
 {tail}"""
 
@@ -71,11 +44,11 @@ def main_shell() -> int:
 
 
 def guarded(call: Callable[[], int]) -> int:
-    """Errors as one sentence, a closed pipe in silence, Ctrl-C without a traceback."""
+    """Prints an error as one sentence; a closed pipe and Ctrl-C end the command without a message."""
     _open_closed()
     try:
         status = call()
-        if sys.stdout is not None:  # closed by whoever started us
+        if sys.stdout is not None:
             sys.stdout.flush()
         return status
     except SynapseError as error:
@@ -96,7 +69,7 @@ def guarded(call: Callable[[], int]) -> int:
 
 
 def _open_closed() -> None:
-    """What our starter has closed is nowhere, lest a socket takes its number."""
+    """Opens /dev/null for standard streams that are closed, so that no socket gets their numbers."""
     for name in ("stdin", "stdout", "stderr"):
         if getattr(sys, name) is None:
             null = os.open(os.devnull, os.O_RDWR)
@@ -116,7 +89,7 @@ def _dispatch(argv: list[str]) -> int:
     if word in COMMANDS:
         from importlib import import_module
 
-        return int(import_module(f"synapse.cli.{COMMANDS[word][0]}").main(rest))
+        return int(import_module(f"synapse.cli.{word.replace('-', '_')}").main(rest))
     if word.startswith("-"):
         raise UsageError(f"unknown option {word}: see `synapse --help`.")
     from synapse.cli import run
@@ -125,8 +98,8 @@ def _dispatch(argv: list[str]) -> int:
 
 
 def _usage() -> str:
-    from synapse.profiles.loader import profile_names
+    from synapse.profiles.files import profile_names
 
     width = max(map(len, COMMANDS))
-    lines = [f"  {name:<{width}}  {help_line}" for name, (_, help_line) in COMMANDS.items()]
+    lines = [f"  {name:<{width}}  {help_line}" for name, help_line in COMMANDS.items()]
     return USAGE.format(commands="\n".join(lines), profiles=", ".join(profile_names()), tail=TAIL)

@@ -1,4 +1,4 @@
-"""`synapse profiles`: which agents can be started, and `show NAME`: all that is known about one."""
+"""`synapse profiles`: list the agents that can be started; `show NAME` shows one in full."""
 
 from __future__ import annotations
 
@@ -8,33 +8,46 @@ import shutil
 from typing import Any
 
 from synapse.base import paths
-from synapse.cli.parsing import Parser
+from synapse.cli.shared.parser import PROFILE, Parser
 from synapse.profiles import loader as profiles
 from synapse.terminal.cells import aligned
 
-HELP = "list the profiles, or show one in full"
+
+def parser() -> Parser:
+    found = Parser(prog="synapse profiles", description="List the profiles, or show one in full.")
+    found.add_json("print one JSON array")
+    commands = found.add_subparsers(dest="command", metavar="show NAME")
+    rows = [
+        (f"  {key}", json.dumps(item.default), item.help) for key, item in profiles.PROFILE.flat().items()
+    ]
+    show = commands.add_parser(
+        "show",
+        help="the profile as YAML, and which file sets each value",
+        description="Print a profile as YAML, and which file sets each value.",
+        epilog="\n".join(["fields of a profile, with their defaults:", *aligned(rows)]),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    show.add_word("name", PROFILE, metavar="NAME")
+    show.add_argument("--json", action="store_true", default=argparse.SUPPRESS, help="print one JSON object")
+    return found
 
 
 def main(argv: list[str]) -> int:
-    parser = Parser(prog="synapse profiles", description=HELP.capitalize() + ".")
-    parser.add_argument("--json", action="store_true", help="print one JSON document")
-    commands = parser.add_subparsers(dest="command", metavar="show NAME")
-    show = commands.add_parser("show", help="the profile as YAML, and which file says each value")
-    show.add_argument("name", metavar="NAME")
-    show.add_argument(
-        "--json", action="store_true", default=argparse.SUPPRESS, help="print one JSON document"
-    )
-    options = parser.parse_args(argv)
+    options = parser().parse_args(argv)
     if options.command == "show":
-        return _show(options.name, options.json)
-    return _list(options.json)
-
-
-def _list(as_json: bool) -> int:
-    rows = profiles.list_profiles()
-    if as_json:
-        print(json.dumps([_row(row) for row in rows], indent=2, ensure_ascii=False))
+        explained = profiles.explain_profile(options.name)
+        document = _document(explained)
+        print(json.dumps(document, indent=2, ensure_ascii=False) if options.json else _yaml(document))
         return 0
+    rows = profiles.list_profiles()
+    if options.json:
+        print(json.dumps([_row(row) for row in rows], indent=2, ensure_ascii=False))
+    else:
+        _print_table(rows)
+    return 0
+
+
+def _print_table(rows: list[profiles.Listed]) -> None:
     table: list[tuple[str, ...]] = [("NAME", "COMMAND", "PORTS", "SOURCE", "INSTALLED")]
     for row in rows:
         if row.profile is None:
@@ -47,7 +60,6 @@ def _list(as_json: bool) -> int:
     for row in rows:
         if row.error is not None:
             print(f"\n{row.error}")
-    return 0
 
 
 def _row(row: profiles.Listed) -> dict[str, Any]:
@@ -73,34 +85,35 @@ def _ports(ports: tuple[int, int] | None) -> str:
     return str(ports[0]) if ports[0] == ports[1] else f"{ports[0]}-{ports[1]}"
 
 
-def _show(name: str, as_json: bool) -> int:
-    explained = profiles.explain_profile(name)
-    values = {key: explained.values[key] for key in profiles.FIELDS.fields if key in explained.values}
+def _document(explained: profiles.Explained) -> dict[str, Any]:
+    values = {key: explained.values[key] for key in profiles.PROFILE.fields}
     if values["ports"] is not None:
         values["ports"] = _ports(values["ports"])
     origins = {}
     for key, value in values.items():
         for field in [f"{key}.{inner}" for inner in value] if isinstance(value, dict) else [key]:
             origins[field] = _origin(explained.origins.get(field))
-    if as_json:
-        document = {
-            "name": name,
-            "source": explained.source,
-            "path": explained.path,
-            "profile": values,
-            "origins": origins,
-        }
-        print(json.dumps(document, indent=2, ensure_ascii=False))
-        return 0
-    print(f"# {name}: {explained.source}, {explained.path}")
-    for key, value in values.items():
+    return {
+        "name": explained.name,
+        "source": explained.source,
+        "path": explained.path,
+        "profile": values,
+        "origins": origins,
+    }
+
+
+def _yaml(document: dict[str, Any]) -> str:
+    """A file that would be this profile, with the origin of each value as a comment."""
+    origins = document["origins"]
+    lines = [f"# {document['name']}: {document['source']}, {document['path']}"]
+    for key, value in document["profile"].items():
         if isinstance(value, dict) and value:
-            print(f"{key}:")
+            lines.append(f"{key}:")
             for inner, item in value.items():
-                _field(f"  {inner}", item, origins[f"{key}.{inner}"])
+                lines += _field(f"  {inner}", item, origins[f"{key}.{inner}"])
         else:
-            _field(key, value, origins.get(key, profiles.DEFAULT))
-    return 0
+            lines += _field(key, value, origins.get(key, profiles.DEFAULT))
+    return "\n".join(lines)
 
 
 def _origin(path: str | None) -> str:
@@ -109,12 +122,9 @@ def _origin(path: str | None) -> str:
     return profiles.BUILT_IN if path.startswith(paths.builtin_profiles_dir()) else path
 
 
-def _field(key: str, value: object, origin: str) -> None:
-    """One field; a JSON value is a YAML value."""
+def _field(key: str, value: object, origin: str) -> list[str]:
+    """The lines of one field; a JSON value is a YAML value."""
+    if not isinstance(value, list) or len(value) <= 4:
+        return [f"{key}: {json.dumps(value, ensure_ascii=False)}  # {origin}"]
     indent = " " * (len(key) - len(key.lstrip()))
-    if isinstance(value, list) and len(value) > 4:
-        print(f"{key}:  # {origin}")
-        for item in value:
-            print(f"{indent}  - {json.dumps(item, ensure_ascii=False)}")
-    else:
-        print(f"{key}: {json.dumps(value, ensure_ascii=False)}  # {origin}")
+    return [f"{key}:  # {origin}", *(f"{indent}  - {json.dumps(i, ensure_ascii=False)}" for i in value)]

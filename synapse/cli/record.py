@@ -1,32 +1,38 @@
-"""`synapse record`: a running agent's session as a golden case."""
+"""`synapse record`: record a running agent's session as a golden case."""
 
 from __future__ import annotations
 
-import argparse
 import gzip
 import json
 import os
 from typing import Any
 
-from synapse.cli.target import find_agent
+from synapse.cli.shared.agents import find_agent
+from synapse.cli.shared.parser import Parser
 from synapse.errors import SynapseError
 from synapse.peers import control
 
 
-def main(argv: list[str]) -> int:
-    parser = argparse.ArgumentParser(
+def parser() -> Parser:
+    found = Parser(
         prog="synapse record",
         description="Record a running agent until Ctrl-C, as a golden case: its bytes (asciicast), the "
-        "status timeline and the replies that Synapse made of it. Look them over before you commit them.",
+        "status timeline and the replies that Synapse recognised. Check them before you commit them.",
     )
-    parser.add_argument("target", help="a name, a type, type-port, or the beginning of an id")
-    parser.add_argument("folder", help="where to put the case, for example tests/recordings/claude/new-case")
-    options = parser.parse_args(argv)
+    found.add_agent()
+    found.add_argument("folder", help="a new folder for the case, such as tests/recordings/claude/new-case")
+    return found
+
+
+def main(argv: list[str]) -> int:
+    options = parser().parse_args(argv)
     entry = find_agent(options.target)
     try:
         os.makedirs(options.folder)
     except OSError as error:
-        raise SynapseError(f"cannot make {options.folder}: {error.strerror}; name a new folder.") from error
+        raise SynapseError(
+            f"cannot create {options.folder} ({error.strerror}): name a new folder."
+        ) from error
     print(f"recording {entry['name']} into {options.folder}; Ctrl-C ends it")
     lines: list[str] = []
     try:

@@ -6,31 +6,56 @@ from synapse.errors import ProfileError, UsageError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from synapse.cli.shared.parser import Parser
     from synapse.launch.run import Report
     from synapse.profiles.loader import Profile
     from synapse.relay.console import Console
 
 HELP = """\
-usage: synapse {name} [--port N] [--name NAME] [--host ADDR] [--token-file FILE] [--] [ARGS…]
-
-Runs {command} in this terminal, as it is, and serves it as an agent.
-
-  --port N            serve on this port instead of the first free one of the profile
-  --name NAME         the name that others use for this agent (default: {name})
-  --host ADDR         listen on this address instead of 127.0.0.1; other machines need a token
-  --token-file FILE   every request must carry the token in FILE, which only you may read (chmod 600);
-                      SYNAPSE_TOKEN does the same, and --token TOKEN, which `ps` shows to everybody
-  ARGS…               everything else goes to {program} as it is; after -- also what looks like ours
+Run {command} in this terminal, unchanged, and serve it as an agent.
 
 For the options of {program} itself: synapse {name} -- --help
 """
+ARGUMENTS = "everything else goes to {program} unchanged; after -- also what looks like an option of Synapse"
+
+# Options that take a value: its name and one line of help.
+VALUED = {
+    "--port": ("N", "serve on this port (default: the first free one of the profile)"),
+    "--name": ("NAME", "the name that others use for this agent (default: the profile's)"),
+    "--host": ("ADDR", "listen on this address instead of 127.0.0.1; other machines need a token"),
+    "--token-file": (
+        "FILE",
+        "every request must carry the token in FILE, which only you may read (chmod 600); SYNAPSE_TOKEN does "
+        "the same, and so does --token TOKEN, which `ps` shows to everybody",
+    ),
+    "--token": ("TOKEN", ""),
+}
 
 
-VALUED = ("--port", "--name", "--host", "--token", "--token-file")
+def add_options(parser: Parser, program: str) -> None:
+    """Synapse's own options, for the help and for completion. `Options` reads them: argparse costs 8 ms."""
+    import argparse
+
+    for name, (value, text) in VALUED.items():
+        parser.add_argument(name, metavar=value, help=text or argparse.SUPPRESS)
+    parser.add_argument(
+        "args", nargs=argparse.REMAINDER, metavar="ARGS", help=ARGUMENTS.format(program=program)
+    )
+
+
+def parser(word: str) -> Parser:
+    from synapse.cli.shared.parser import raw_parser
+
+    profile = _load(word)
+    program = profile.command[0].rsplit("/", 1)[-1]
+    text = HELP.format(name=word, command=" ".join(profile.command), program=program)
+    found = raw_parser(f"synapse {word}", text)
+    add_options(found, program)
+    return found
 
 
 class Options:
-    """Synapse's own flags, which come first, and the rest, which is not ours."""
+    """Synapse's own options, which come first, and the rest, which belongs to the CLI."""
 
     def __init__(self, argv: list[str]) -> None:
         self.port: int | None = None
@@ -48,7 +73,7 @@ class Options:
                 if not equals:
                     position += 1
                     if position >= len(argv):
-                        raise UsageError(f"{word} needs a value.")
+                        raise UsageError(f"{word} needs a value: see `synapse start --help`.")
                     value = argv[position]
                 self._take(word, value)
             elif argv[position] in ("-h", "--help"):
@@ -84,23 +109,18 @@ class Options:
 
 
 def main(word: str, argv: list[str]) -> int:
-    from synapse.profiles.loader import load_profile, runs_bare
-
-    try:
-        profile = load_profile(word)
-    except ProfileError as error:
-        raise _unknown(word, error) from error
+    profile = _load(word)
     options = Options(argv)
     if options.help:
-        program = profile.command[0].rsplit("/", 1)[-1]
-        print(HELP.format(name=word, command=" ".join(profile.command), program=program), end="")
+        parser(word).print_help()
         return 0
     from synapse.launch import run as launch
     from synapse.launch.program import find_command, run_bare
+    from synapse.profiles.loader import runs_bare
 
     if runs_bare(profile, options.rest):
         run_bare(profile, options.rest)
-    find_command(profile)  # a missing program is the first thing to say
+    find_command(profile)  # report a missing program before a missing terminal
     console = launch.terminal_or_error(word)
     return run(profile, options, console)
 
@@ -109,20 +129,35 @@ def run(profile: Profile, options: Options, console: Console | None, report: Rep
     """Run one agent as the options say; in the background without a console."""
     from synapse.launch import run as launch
 
-    token = options.take_token()
     return launch.run_agent(
-        profile, options.rest, options.name, options.port, console, report, options.host, token
+        profile,
+        options.rest,
+        name=options.name,
+        port=options.port,
+        console=console,
+        report=report,
+        host=options.host,
+        token=options.take_token(),
     )
+
+
+def _load(word: str) -> Profile:
+    from synapse.profiles.loader import load_profile
+
+    try:
+        return load_profile(word)
+    except ProfileError as error:
+        raise _unknown(word, error) from error
 
 
 def _unknown(word: str, error: ProfileError) -> ProfileError:
     """A mistyped word may have meant a command as well as a profile."""
-    from synapse.cli.main import COMMANDS
-    from synapse.profiles.loader import profile_names
+    from synapse.base.commands import COMMANDS
+    from synapse.profiles.files import profile_names
 
     names = profile_names()
     if word in names:
-        return error  # the profile is there, and broken
+        return error  # the profile exists and is invalid
     import difflib
 
     near = difflib.get_close_matches(word, [*COMMANDS, *names], 3, 0.6)

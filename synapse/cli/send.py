@@ -1,4 +1,4 @@
-"""`synapse send`: a message to an agent, and its reply."""
+"""`synapse send`: send a message to an agent, and print its reply."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import os
 import sys
 from typing import TYPE_CHECKING
 
+from synapse.cli.shared.parser import RECIPIENT, Parser, raw_parser
 from synapse.config import load_settings
 from synapse.errors import UsageError
 from synapse.registry import ALL, ALL_HERE
@@ -15,23 +16,26 @@ if TYPE_CHECKING:
     from synapse.cli.conversation import Conversation
 
 HELP = """\
-A message to a running agent. With --return its reply is printed when it comes, alone on standard output.
+Send a message to an agent. With --return the command waits and prints only the reply on standard output;
+with --no-wait it returns when the agent has stored the message. Without either, the setting
+default_response_mode decides: `display` (the default) does not wait, `return` waits.
 
   synapse send codex --return "review the changes in this directory"
   git diff | synapse send codex --return -
   synapse send all --return "who are you?"
   synapse send all-here --return "who works in this directory?"
 
-Exit status: 0 done, 1 failed, 2 wrong usage, 3 no such agent, 4 timed out, 5 the agent asks something.
+Exit status: 0 done, 1 failed, 2 wrong usage, 3 no such agent, 4 timed out, 5 the agent asks a question.
 """
 
 
 def main(argv: list[str]) -> int:
     if argv == ["--line"]:
-        from synapse.cli.line import send_line
+        from synapse.cli.shared.shell_line import send_line
 
         return send_line()
-    options = _parse(argv)
+    options, unknown = parser().parse_known_intermixed_args(argv)
+    refuse_options(unknown)
     settings = load_settings()
     message = _message(options)
     wait = settings.default_response_mode == "return" if options.wait is None else options.wait
@@ -53,50 +57,47 @@ def run(conversation: Conversation, target: str, message: str, wait: bool) -> in
         return conversation.interrupted()
 
 
-def _parse(argv: list[str]) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
-        prog="synapse send",
-        description=HELP,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
+def parser() -> Parser:
+    found = raw_parser("synapse send", HELP, allow_abbrev=False)
+    found.add_word(
+        "target", RECIPIENT, help="a name, a type, type-port, the beginning of an id, `all` or `all-here`"
     )
-    parser.add_argument("target", help="a name, type, type-port, beginning of an id, `all`, `all-here`")
-    parser.add_argument("message", nargs="*", help="the message; - reads it from standard input")
-    waiting = parser.add_mutually_exclusive_group()
+    found.add_argument("message", nargs="*", help="the message; - reads it from standard input")
+    waiting = found.add_mutually_exclusive_group()
     for names, value, text in (
         (("--return", "--response", "--here"), True, "wait for the reply and print it"),
-        (("--no-wait", "--non-response", "--display"), False, "only send: the reply stays with the agent"),
+        (("--no-wait", "--non-response", "--display"), False, "do not wait; the agent shows the reply"),
     ):
         waiting.add_argument(*names, dest="wait", action="store_const", const=value, help=text)
-    parser.add_argument("--file", metavar="FILE", help="the message is in this file")
-    parser.add_argument(
+    found.add_argument("--file", metavar="FILE", help="read the message from this file")
+    found.add_argument(
         "--priority", type=_priority, default=1, metavar="N", help="1 to 5; 5 interrupts (default: 1)"
     )
-    parser.add_argument(
-        "--timeout", type=_seconds, metavar="S", help="seconds to wait; then nothing is cancelled"
+    found.add_argument(
+        "--timeout", type=_seconds, metavar="S", help="seconds to wait; the task goes on after that"
     )
-    parser.add_argument("--json", action="store_true", help="the task as one JSON document")
-    options, unknown = parser.parse_known_intermixed_args(argv)
-    refuse_options(unknown)
-    return options
+    found.add_json("print the task as one JSON object")
+    return found
 
 
 def refuse_options(words: list[str]) -> None:
-    """What looks like an option and is none: a part of the message, most likely."""
+    """Words that look like options and are not: most likely a part of the message."""
     if words:
-        raise UsageError(f"there is no option {words[0]}: `--` goes before a message that has such words.")
+        raise UsageError(f"there is no option {words[0]}: put `--` before a message that has such words.")
 
 
 def _message(options: argparse.Namespace) -> str:
     words: list[str] = options.message
     if options.file is not None:
         if words:
-            raise UsageError("the message is given twice: in words and with --file.")
+            raise UsageError("the message is given twice, as words and with --file: leave one of them out.")
         try:
             with open(options.file, "rb") as file:
                 text = file.read().decode("utf-8", "replace")
         except OSError as error:
-            raise UsageError(f"cannot read {options.file}: {error.strerror}.") from error
+            raise UsageError(
+                f"cannot read {options.file} ({error.strerror}): name a file that you can read."
+            ) from error
     elif words == ["-"]:
         text = sys.stdin.buffer.read().decode("utf-8", "replace")
     else:
@@ -108,7 +109,7 @@ def _message(options: argparse.Namespace) -> str:
 
 def _priority(text: str) -> int:
     if text not in ("1", "2", "3", "4", "5"):
-        raise argparse.ArgumentTypeError("from 1 to 5")
+        raise argparse.ArgumentTypeError("must be from 1 to 5")
     return int(text)
 
 
@@ -118,5 +119,5 @@ def _seconds(text: str) -> float:
     except ValueError:
         seconds = 0.0
     if not 0 < seconds <= 604800:
-        raise argparse.ArgumentTypeError("a number of seconds above 0, a week at the most")
+        raise argparse.ArgumentTypeError("must be a number of seconds above 0, one week at most")
     return seconds

@@ -1,8 +1,7 @@
-"""`synapse-shell`: the user's own shell, in which `@agent` lines go to agents."""
+"""`synapse shell`: the user's own shell, in which `@agent` lines go to agents."""
 
 from __future__ import annotations
 
-import argparse
 import io
 import os
 import signal
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from synapse.base import paths
 from synapse.cli.send import run
+from synapse.cli.shared.parser import Parser, raw_parser
 from synapse.config import Settings, load_settings
 from synapse.shell.app import INTERRUPTED, Send, Shell
 from synapse.shell.batch import BatchSession
@@ -30,20 +30,22 @@ Your own shell, in which a line such as `@codex review this` goes to that agent.
 
   @codex --return is this right?     wait for the reply and show it here
   @all stop, please                  to every running agent
-  anything else                      is given to your shell ($SHELL) as it is
+  anything else                      goes to your shell ($SHELL) unchanged
 
-Tab completes names, flags, earlier messages, programs and files. Alt-Enter or a backslash at the end
-begins another line. Ctrl-C gives up a line, or the wait for a reply; Ctrl-D leaves. From a pipe or a file
-the lines are run in order.
+Tab completes names, flags, earlier messages, programs and files. Alt-Enter or a backslash at the end of a
+line begins another one. Ctrl-C discards the line, or ends the wait for a reply; Ctrl-D leaves. From a pipe or
+a file the lines are run in order.
 """
 
 
+def parser() -> Parser:
+    found = raw_parser("synapse-shell", HELP)
+    found.add_argument("-c", dest="text", metavar="LINE", help="run this line and end with its status")
+    return found
+
+
 def main(argv: list[str]) -> int:
-    parser = argparse.ArgumentParser(
-        prog="synapse-shell", description=HELP, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("-c", dest="text", metavar="LINE", help="run this and end with its status")
-    options = parser.parse_args(argv)
+    options = parser().parse_args(argv)
     settings = load_settings()
     program, dialect = find_shell(os.environ)
     complete = Completeness(program, dialect)

@@ -5,19 +5,18 @@ from __future__ import annotations
 import os
 import sys
 
+from synapse.cli.shared.parser import SHELL, Parser, raw_parser
 from synapse.errors import UsageError
 
 HELP = """\
-usage: synapse shell-hook [bash|zsh|fish]
-
-Prints a hook for your shell: a line that begins with `@agent` goes to that agent instead of being run.
+Print a hook for your shell: a line that begins with `@agent` then goes to that agent instead of being run.
 
   @codex review the last commit
   @codex --return what is in this directory?      waits, and prints the reply
-  @all --no-wait I am done for today              to everybody who runs
+  @all --no-wait I am done for today              goes to every running agent
 
-The message arrives as it was typed, quotes, $, ! and all, and stays in the shell's history. Other lines are
-run as ever, and so is a line whose first word is a command of yours, such as an alias named @codex.
+The message arrives as you typed it, with quotes, $ and !, and stays in the shell's history. Other lines are
+run as before, and so is a line whose first word is a command of yours, such as an alias named @codex.
 
 To install it, add one line at the end of
 
@@ -25,33 +24,41 @@ To install it, add one line at the end of
   ~/.zshrc                      eval "$(synapse shell-hook zsh)"
   ~/.config/fish/config.fish    synapse shell-hook fish | source
 
-To remove it, delete the line; `__synapse_unhook` removes it from a shell that is running.
-Without an argument it is the hook for the shell that runs the command.
+To remove it, delete the line; `__synapse_unhook` removes it from a running shell.
 """
 
 SHELLS = ("bash", "zsh", "fish")
 
 
+def parser() -> Parser:
+    found = raw_parser("synapse shell-hook", HELP)
+    found.add_word("shell", SHELL, nargs="?", help="bash, zsh or fish (default: the shell that runs this)")
+    return found
+
+
 def main(argv: list[str]) -> int:
-    if any(word in ("-h", "--help") for word in argv):
-        print(HELP, end="")
-        return 0
-    if len(argv) > 1 or (argv and argv[0] not in SHELLS):
-        raise UsageError(f"there is no hook for {' '.join(argv)!r}: only for {', '.join(SHELLS)}.")
-    shell = argv[0] if argv else this_shell()
-    print(script("hook", shell), end="")
+    print(script("hook", check_shell("hook", parser().parse_args(argv).shell)), end="")
     return 0
 
 
+def check_shell(what: str, shell: str | None) -> str:
+    """The shell that was named, or the one that runs this command."""
+    if shell is None:
+        return this_shell()
+    if shell not in SHELLS:
+        raise UsageError(f"there is no {what} for {shell!r}, only for {', '.join(SHELLS)}.")
+    return shell
+
+
 def script(name: str, shell: str) -> str:
-    """One of the files in `shell_hooks`, which calls this very Synapse."""
+    """A file of `shell_hooks`, which then calls this installation of Synapse."""
     folder = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "shell_hooks")
     with open(os.path.join(folder, f"{name}.{shell}"), encoding="utf-8") as file:
         return file.read().replace("__SYNAPSE__", program(shell))
 
 
 def program(shell: str) -> str:
-    """The very Synapse that is running, as a command of that shell."""
+    """This installation of Synapse, as a command of that shell."""
     own = os.path.abspath(sys.argv[0])
     if os.path.basename(own).startswith("synapse") and os.access(own, os.X_OK):
         words = [own]
@@ -69,12 +76,12 @@ def quote(word: str, shell: str) -> str:
 
 
 def this_shell() -> str:
-    """The shell that has started us, whatever the login shell is; else the login shell."""
+    """The shell that started this command, else the login shell."""
     for name in (_parent(), os.environ.get("SHELL", "")):
         shell = os.path.basename(name).lstrip("-")
         if shell in SHELLS:
             return shell
-    raise UsageError("which shell is this? Say `synapse shell-hook bash`, `zsh` or `fish`.")
+    raise UsageError("it is not known which shell this is: add `bash`, `zsh` or `fish` to the command.")
 
 
 def _parent() -> str:

@@ -1,4 +1,4 @@
-"""`synapse start`: the same agent, detached."""
+"""`synapse start`: start an agent in the background."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import os
 import sys
 
 from synapse.base import paths
-from synapse.cli.run import Options, run
+from synapse.cli.run import Options, add_options, run
 from synapse.config import load_settings
 from synapse.errors import SynapseError, UsageError
 from synapse.launch import program
@@ -14,43 +14,47 @@ from synapse.launch import run as launch
 from synapse.launch.detach import become_daemon, first_report
 from synapse.profiles.loader import Profile, load_profile, runs_bare
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from synapse.cli.shared.parser import Parser
+
 HELP = """\
-usage: synapse start <profile> [--port N] [--name NAME] [--host ADDR] [--token-file FILE] [--foreground]
-                     [--] [ARGS…]
-       synapse start --all
-
-Starts an agent in the background and returns when it answers. For <profile> there may also be the name of an
+Start an agent in the background and return when it answers. Instead of a profile you can give the name of an
 agent in ~/.synapse/config.yaml (`agents:`).
-
-  --all               every agent of config.yaml that is not running
-
-  --port N            serve on this port instead of the first free one of the profile
-  --name NAME         the name that others use for this agent (default: the profile's)
-  --host ADDR         listen on this address instead of 127.0.0.1; other machines need a token
-  --token-file FILE   every request must carry the token in FILE, which only you may read (chmod 600);
-                      SYNAPSE_TOKEN does the same, and --token TOKEN, which `ps` shows to everybody
-  --foreground        run it in this terminal instead, like `synapse <profile>`
-  ARGS…               everything else goes to the agent's program as it is
-
-`synapse attach <name>` shows its terminal, `synapse stop <name>` ends it.
 """
+EPILOG = "`synapse attach <name>` shows its terminal, `synapse stop <name>` stops it."
+
+
+def parser() -> Parser:
+    from synapse.cli.shared.parser import PROFILE, raw_parser
+
+    found = raw_parser("synapse start", HELP, epilog=EPILOG)
+    found.add_word("profile", PROFILE, help="the agent to start; its options come after it")
+    found.add_argument(
+        "--all", action="store_true", help="start every agent of config.yaml that is not running"
+    )
+    found.add_argument(
+        "--foreground", action="store_true", help="run it in this terminal, like `synapse <profile>`"
+    )
+    add_options(found, "the agent's program")
+    return found
 
 
 def main(argv: list[str]) -> int:
     if not argv or argv[0] in ("-h", "--help"):
-        print(HELP, end="")
+        parser().print_help()
         return 0 if argv else 2
     if argv == ["--all"]:
         return _start_all()
     if argv[0].startswith("-"):
-        raise UsageError("the profile comes first: synapse start <profile> [options].")
+        raise UsageError("the profile comes first: use `synapse start <profile> [options]`.")
     word, options = argv[0], Options(argv[1:])
     configured = load_settings().agents.get(word)
     if configured is not None and configured.profile != word:
         word, options.name = configured.profile, options.name or word
     profile = load_profile(word)
     if options.help:
-        print(HELP, end="")
+        parser().print_help()
         return 0
     if options.foreground:
         console = launch.terminal_or_error(profile.name)
@@ -66,7 +70,7 @@ def main(argv: list[str]) -> int:
 def _start_all() -> int:
     settings = load_settings()
     if not settings.agents:
-        raise UsageError(f"there are no agents in {paths.config_file()}: name them under `agents:`.")
+        raise UsageError(f"there are no agents in {paths.config_file()}: add them under `agents:`.")
     from synapse.launch.starter import start_all
 
     left, failed = set(settings.agents), 0
@@ -84,7 +88,7 @@ def _start_all() -> int:
 
 
 def _start_detached(profile: Profile, options: Options) -> int:
-    program.find_command(profile)  # said here rather than by the child
+    program.find_command(profile)  # report a missing program before the fork
     options.take_token()
     read, write = os.pipe()
     pid = os.fork()

@@ -1,19 +1,23 @@
-"""`synapse status`: what one agent is doing."""
+"""`synapse status`: show what one agent is doing."""
 
 from __future__ import annotations
 
-import argparse
 import json
 
-from synapse.cli.target import find_agent
+from synapse.cli.shared.agents import find_agent
+from synapse.cli.shared.parser import Parser
 from synapse.peers import control
 
 
+def parser() -> Parser:
+    found = Parser(prog="synapse status", description="Show what one agent is doing.")
+    found.add_agent()
+    found.add_json()
+    return found
+
+
 def main(argv: list[str]) -> int:
-    parser = argparse.ArgumentParser(prog="synapse status", description="Say what one agent is doing.")
-    parser.add_argument("target", help="a name, a type, type-port, or the beginning of an id")
-    parser.add_argument("--json", action="store_true", help="one JSON object")
-    options = parser.parse_args(argv)
+    options = parser().parse_args(argv)
     entry = find_agent(options.target)
     status = control.call(entry, "GET", "/status")
     if options.json:

@@ -1,29 +1,31 @@
-"""`synapse stop`: end agents and wait until they are gone."""
+"""`synapse stop`: stop agents and wait until they have ended."""
 
 from __future__ import annotations
 
-import argparse
 import os
 import signal
 import time
 
-from synapse.cli.target import find_agent
+from synapse.cli.shared.agents import find_agent
+from synapse.cli.shared.parser import AGENT, Parser
 from synapse.errors import SynapseError, UsageError
 from synapse.registry import AgentRegistry, Entry
 
-PATIENCE = 10.0
+PATIENCE = 10.0  # seconds that an agent may take to end
+
+
+def parser() -> Parser:
+    found = Parser(prog="synapse stop", description="Stop agents and wait until they have ended.")
+    found.add_word("target", AGENT, nargs="*", help="a name, a type, type-port, or the beginning of an id")
+    found.add_argument("--all", action="store_true", help="stop every running agent")
+    return found
 
 
 def main(argv: list[str]) -> int:
-    parser = argparse.ArgumentParser(
-        prog="synapse stop", description="Stop agents, and wait until they are gone."
-    )
-    parser.add_argument("target", nargs="*", help="a name, a type, type-port, or the beginning of an id")
-    parser.add_argument("--all", action="store_true", help="stop every running agent")
-    options = parser.parse_args(argv)
+    options = parser().parse_args(argv)
     registry = AgentRegistry()
     if options.all == bool(options.target):
-        raise UsageError("say which agent to stop, or --all.")
+        raise UsageError("no agent is named: name those to stop, or --all.")
     if options.all:
         entries = list(registry.list_agents().values())
         if not entries:

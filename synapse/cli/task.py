@@ -1,22 +1,27 @@
-"""`synapse task`: one task, whole."""
+"""`synapse task`: show one task in full."""
 
 from __future__ import annotations
 
-import argparse
 import json
 
+from synapse.cli.shared.parser import TASK, Parser
 from synapse.tasks.shelf import find_task
 from synapse.tasks.task import Task, message_text, sender_id
 from synapse.terminal.cells import printable
 
 
-def main(argv: list[str]) -> int:
-    parser = argparse.ArgumentParser(
-        prog="synapse task", description="Show one task: its message, what became of it, and the reply."
+def parser() -> Parser:
+    found = Parser(
+        prog="synapse task",
+        description="Show one task: its message, its steps with their times, and the reply.",
     )
-    parser.add_argument("task", help="its id, or the beginning of it")
-    parser.add_argument("--json", action="store_true", help="one JSON object")
-    options = parser.parse_args(argv)
+    found.add_word("task", TASK, help="its id, or the beginning of it")
+    found.add_json()
+    return found
+
+
+def main(argv: list[str]) -> int:
+    options = parser().parse_args(argv)
     agent_id, task = find_task(options.task)
     if options.json:
         print(json.dumps({**task.to_dict(), "agent_id": agent_id}, ensure_ascii=False, indent=2))

@@ -1,12 +1,12 @@
-"""`synapse tasks`: what was sent to whom, and what became of it."""
+"""`synapse tasks`: list the tasks that were sent, with their states."""
 
 from __future__ import annotations
 
-import argparse
 import json
 import time
 
-from synapse.cli.target import find_agent
+from synapse.cli.shared.agents import find_agent
+from synapse.cli.shared.parser import AGENT, Parser
 from synapse.registry import AgentRegistry
 from synapse.tasks.shelf import list_tasks
 from synapse.tasks.task import Task, message_text, sender_id
@@ -15,15 +15,19 @@ from synapse.terminal.cells import aligned, crop, printable
 HEADER = ("TASK", "AGENT", "STATE", "AGE", "FROM", "MESSAGE")
 
 
-def main(argv: list[str]) -> int:
-    parser = argparse.ArgumentParser(
+def parser() -> Parser:
+    found = Parser(
         prog="synapse tasks",
-        description="List the tasks of one agent or of all: those that ask, work or wait, then the latest.",
+        description="List the tasks of one agent or of all: those that ask, work or wait come first.",
     )
-    parser.add_argument("target", nargs="?", help="only the tasks of this running agent")
-    parser.add_argument("--json", action="store_true", help="one JSON array of tasks")
-    parser.add_argument("-n", "--limit", type=int, default=20, metavar="N", help="at most N (default: 20)")
-    options = parser.parse_args(argv)
+    found.add_word("target", AGENT, nargs="?", help="only the tasks of this running agent")
+    found.add_json("print one JSON array of tasks")
+    found.add_argument("-n", "--limit", type=int, default=20, metavar="N", help="at most N (default: 20)")
+    return found
+
+
+def main(argv: list[str]) -> int:
+    options = parser().parse_args(argv)
     agent_id = str(find_agent(options.target)["agent_id"]) if options.target else None
     found = list_tasks(agent_id, max(options.limit, 1))
     names = {str(e["agent_id"]): str(e["name"]) for e in AgentRegistry().list_agents().values()}

@@ -1,23 +1,27 @@
-"""`synapse why`: the verdict on an agent's status, the evidence with ages, and what would change it."""
+"""`synapse why`: an agent's status, the evidence for it with ages, and what would change it."""
 
 from __future__ import annotations
 
-import argparse
 import json
 from typing import Any
 
-from synapse.cli.target import find_agent
+from synapse.cli.shared.agents import find_agent
+from synapse.cli.shared.parser import Parser
 from synapse.peers import control
 
 
-def main(argv: list[str]) -> int:
-    parser = argparse.ArgumentParser(
+def parser() -> Parser:
+    found = Parser(
         prog="synapse why",
-        description="Say why Synapse thinks that an agent is READY, PROCESSING or INPUT_REQUIRED.",
+        description="Explain why Synapse considers an agent READY, PROCESSING or INPUT_REQUIRED.",
     )
-    parser.add_argument("target", help="a name, a type, type-port, or the beginning of an id")
-    parser.add_argument("--json", action="store_true", help="one JSON object")
-    options = parser.parse_args(argv)
+    found.add_agent()
+    found.add_json()
+    return found
+
+
+def main(argv: list[str]) -> int:
+    options = parser().parse_args(argv)
     entry = find_agent(options.target)
     why: dict[str, Any] = control.call(entry, "GET", "/why")
     if options.json:

@@ -1,4 +1,4 @@
-"""What is played: a message at another agent's prompt, a question, an interrupt, the standard by `curl`."""
+"""The steps of the demo: a message at another agent's prompt, a question, an interrupt, A2A with `curl`."""
 
 from __future__ import annotations
 
@@ -13,19 +13,18 @@ from synapse.base import paths
 from synapse.demo.stage import Stage
 from synapse.errors import SynapseError
 
-READING = 4.0  # seconds, where somebody watches
+READING = 4.0  # seconds to read a step, on a terminal
 OPEN_PANEL = "\x1do"  # C-] o
 
 
 class Play:
-    """Every step is checked: what does not happen ends the demo with an error."""
+    """Checks every step; a step that fails ends the demo with an error."""
 
     def __init__(self, env: dict[str, str]) -> None:
         self._env = env
         self._stage: Stage
 
     def run(self) -> None:
-        """All of it, in an environment of its own."""
         print("Two agents start in the background, a third in front …", flush=True)
         for name in ("b", "c"):
             self.synapse("start", "dummy", "--name", name, "--", "--tui")
@@ -68,7 +67,7 @@ class Play:
         self._title("At its prompt, write to another agent: the reply comes over the screen", message)
         before = stage.text
         stage.until(lambda: "b" in self._agents(), "b was not there")
-        stage.rest(1.0)  # the prompt is told twice a second who there is
+        stage.rest(1.0)  # the relay learns the names of agents twice a second
         stage.type(message)
         stage.press("\r")
         stage.until_shown("← b: replied")
@@ -124,7 +123,7 @@ class Play:
         stage.print(f"{said}`synapse task {task}` says of what it was doing: canceled")
 
     def _standard(self, stage: Stage) -> None:
-        """The same by the A2A standard, as any client would."""
+        """The same with the A2A standard, as any client would do it."""
         url = f"{self._agent('b')['endpoint']}/"
         message = {"messageId": "demo-1", "role": "ROLE_USER", "parts": [{"text": "say hello, standard"}]}
         body = {"jsonrpc": "2.0", "id": 1, "method": "SendMessage", "params": {"message": message}}
@@ -143,7 +142,7 @@ class Play:
         self._expect(table.count("dummy") >= 3, "three agents should be listed")
         stage.print(table)
 
-    # --- within -------------------------------------------------------------------------------------------
+    # --- helpers -------------------------------------------------------------------------------------------
 
     def _title(self, text: str, how: str) -> None:
         self._stage.caption(
@@ -188,7 +187,7 @@ def _curl(url: str, body: str, headers: dict[str, str]) -> list[str]:
 
 
 def _post(url: str, body: str, headers: dict[str, str], curl: list[str]) -> Any:
-    """The answer, by `curl` where there is one."""
+    """The answer, with `curl` if it is installed."""
     if shutil.which("curl"):
         done = subprocess.run([*curl, "--noproxy", "*"], capture_output=True, text=True, timeout=60)
         return json.loads(done.stdout)

@@ -1,4 +1,4 @@
-"""Where the demo is seen: an agent in a terminal of its own, live with a caption, or told as plain text."""
+"""Shows the demo: an agent's terminal, drawn live with a caption, or printed as plain text."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from synapse.terminal import cells
 from synapse.testing import Terminal
 
 CAPTION = 8  # rows, one of them a rule
-SMALLEST = (60, 20)  # of a terminal in which it is shown live
+SMALLEST = (60, 20)  # columns and rows of a terminal in which it is drawn live
 SETTLED = 0.2  # seconds without a byte
-KEY = 0.045  # seconds between two keys, where somebody watches
-PLAIN = (80, 20)
-PATIENCE = 30.0
+KEY = 0.045  # seconds between two keys, when it is drawn live
+PLAIN = (80, 20)  # columns and rows otherwise
+PATIENCE = 30.0  # seconds
 
 
 class Stage:
-    """One agent in front. On a terminal it is drawn as it changes; else only what is asked for is printed."""
+    """One agent in the foreground. On a terminal it is drawn as it changes; otherwise `show` prints it."""
 
     def __init__(self, argv: Sequence[str], env: dict[str, str]) -> None:
         self.live = sys.stdout.isatty() and os.environ.get("TERM", "dumb") != "dumb"
@@ -46,10 +46,10 @@ class Stage:
     def text(self) -> str:
         return self._terminal.screen.text()
 
-    # --- what is told -------------------------------------------------------------------------------------
+    # --- output -------------------------------------------------------------------------------------------
 
     def caption(self, title: str, *lines: str) -> None:
-        """What happens now, and how one does it oneself."""
+        """What happens now, and the command that does it."""
         if self.live:
             self._caption = [title, *lines][: CAPTION - 1]
             self._draw()
@@ -60,7 +60,7 @@ class Stage:
         sys.stdout.flush()
 
     def show(self) -> None:
-        """The front agent's screen as it is now, where nobody sees it live."""
+        """Prints the agent's screen as it is now, unless it is drawn live."""
         if self.live:
             return
         seen = -1
@@ -70,7 +70,7 @@ class Stage:
         self.print(self.text)
 
     def print(self, text: str) -> None:
-        """Something that a command has said."""
+        """The output of a command."""
         lines = [line.rstrip() for line in text.strip("\n").split("\n")]
         if self.live:
             self._caption = [*self._caption[:2], *(f"  {line}" for line in lines)][: CAPTION - 1]
@@ -80,7 +80,7 @@ class Stage:
             print(f"  │ {line}" if line else "  │")
         sys.stdout.flush()
 
-    # --- what is done -------------------------------------------------------------------------------------
+    # --- input --------------------------------------------------------------------------------------------
 
     def type(self, text: str) -> None:
         for key in text if self.live else [text]:
@@ -94,13 +94,13 @@ class Stage:
         self.rest(0.1 if self.live else 0.0)
 
     def rest(self, seconds: float) -> None:
-        """Look on."""
+        """Waits, and draws what changes."""
         until = time.monotonic() + seconds
         while (left := until - time.monotonic()) > 0:
             self._pump(min(left, 0.04))
 
     def linger(self, seconds: float) -> None:
-        """The same, only where somebody watches."""
+        """The same, but only when it is drawn live."""
         self.rest(seconds if self.live else 0.0)
 
     def until(self, condition: Callable[[], bool], complaint: str) -> None:

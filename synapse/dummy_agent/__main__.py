@@ -14,13 +14,11 @@ NAME = "python -m synapse.dummy_agent"
 def parser() -> argparse.ArgumentParser:
     made = argparse.ArgumentParser(
         prog=NAME,
-        description="An interactive agent with no model behind it: it says what the message asks it to say.",
-        epilog=f"a message is answered with what it says, or starts with one of these:\n\n{DIRECTIVES}",
+        description="An interactive agent without a model: it answers what the message tells it to answer.",
+        epilog=f"A message is repeated as the answer, unless it starts with one of these:\n\n{DIRECTIVES}",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    made.add_argument(
-        "--tui", action="store_true", help="raw mode with a composer, as the coding agents have it"
-    )
+    made.add_argument("--tui", action="store_true", help="raw mode with a composer, as in the coding agents")
     made.add_argument("--alt-screen", action="store_true", help="the same in the alternate screen")
     made.add_argument("--delay", type=_seconds, default=0.0, metavar="SECONDS", help="between streamed words")
     made.add_argument(
@@ -28,7 +26,7 @@ def parser() -> argparse.ArgumentParser:
     )
     made.add_argument("--trust", action="store_true", help="ask first whether this folder is trusted")
     made.add_argument(
-        "--mute", action="store_true", help="tell Synapse nothing: what it does is on the screen only"
+        "--mute", action="store_true", help="report nothing to Synapse: only the screen shows what it does"
     )
     made.add_argument("--ignore-hup", action="store_true", help="ignore SIGHUP and SIGTERM")
     made.add_argument("--version", action="version", version=f"dummy {__version__}")

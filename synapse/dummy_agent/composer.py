@@ -8,7 +8,7 @@ LONG_PASTE_LINES = 8
 
 
 class Pasted(str):
-    """A long paste: one cell of the editor, shown as its label, submitted whole."""
+    """A long paste: one cell of the editor, shown as a label and submitted in full."""
 
     label: str
 
@@ -37,7 +37,7 @@ class Composer:
         self._put([])
 
     def submit(self) -> str:
-        """Takes the text out, and remembers it."""
+        """Empties the editor, and adds the text to the history."""
         text = self.text
         if text.strip():
             self._history.append(self.cells)
@@ -108,7 +108,7 @@ class Composer:
         self.cursor = self._line_end()
 
     def up(self) -> None:
-        """The line above, or from the first line the message before."""
+        """Moves to the line above; on the first line, to the previous message."""
         start = self._line_start()
         if start:
             column = self.cursor - start

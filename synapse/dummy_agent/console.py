@@ -1,4 +1,4 @@
-"""The process's terminal and signals: one wait for both, output that never hangs, modes put back."""
+"""The terminal and the signals of the process: waits for both, and restores the terminal modes."""
 
 import os
 import select
@@ -35,14 +35,14 @@ class Console:
             signal.signal(signal.SIGTERM, signal.SIG_IGN)
 
     def _open_output(self) -> tuple[int, bool]:
-        """A terminal is opened anew: O_NONBLOCK on the shared description would reach the shell as well."""
+        """Opens the terminal again: O_NONBLOCK on the shared description would affect the shell too."""
         try:
             return os.open(os.ttyname(1), os.O_WRONLY | os.O_NOCTTY | os.O_NONBLOCK), True
         except OSError:
             return 1, False
 
     def size(self) -> tuple[int, int]:
-        """Columns and rows; 80x24 where nobody has set them."""
+        """Columns and rows; 80x24 if they are not set."""
         try:
             columns, rows = os.get_terminal_size(0)
         except OSError:
@@ -97,7 +97,7 @@ class Console:
         self._reading = False  # nothing will ever come again, and select would say so without end
 
     def write(self, text: str | bytes) -> None:
-        """All of it, waiting for room as long as it takes."""
+        """Writes all of it, and waits while the terminal is full."""
         data = text.encode("utf-8", "replace") if isinstance(text, str) else text
         while data:
             data = data[self.offer(data) :]
@@ -107,7 +107,7 @@ class Console:
                     self._collect()
 
     def offer(self, data: bytes) -> int:
-        """As much of it as there is room for now."""
+        """Writes as much as the terminal takes now."""
         if not self._own:
             data = data[:_PIPE_CHUNK] if select.select([], [self._out], [], 0)[1] else b""
         try:
@@ -121,7 +121,7 @@ class Console:
             return len(data)
 
     def raw(self) -> None:
-        """Every key as it is typed. Output processing stays, so that a traceback reads well."""
+        """Raw input. Output processing stays on, so that a traceback is readable."""
         if not self._modes:
             return
         iflag, oflag, cflag, lflag, ispeed, ospeed, cc = self._modes
@@ -137,7 +137,7 @@ class Console:
             self._set([*self._modes[:3], self._modes[3] & ~termios.ECHO, *self._modes[4:]])
 
     def restore(self, last_words: str = "") -> None:
-        """The modes as they were found. Waits but a moment for a terminal that nobody reads."""
+        """Restores the modes. Waits only briefly for a terminal that nobody reads."""
         data = last_words.encode("utf-8", "replace")
         try:
             while data and select.select([], [self._out], [], LAST_WORDS_TIMEOUT)[1]:

@@ -27,7 +27,7 @@ class Decoder:
         return self._state == "esc"
 
     def settle(self) -> list[Event]:
-        """Nothing came after a lone ESC: it was the key."""
+        """Nothing followed a lone ESC, so it was the Escape key."""
         if self._state != "esc":
             return []
         self._state = "ground"
@@ -123,7 +123,7 @@ class Decoder:
         events += _csi(held, chr(byte))
 
     def _in_string(self, byte: int) -> None:
-        """A reply of the terminal to a query: up to BEL or ST, and of no interest."""
+        """Skips a reply of the terminal to a query, up to BEL or ST."""
         if byte == 0x07 or (byte == 0x5C and self._held.endswith(b"\x1b")):
             self._state = "ground"
         self._held[:] = bytes((byte,))

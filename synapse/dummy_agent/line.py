@@ -60,7 +60,7 @@ class LineAgent:
                 self._console.write("\n")
 
     def _line(self, prompt: str, secret: bool = False) -> str:
-        """One line, whole. The end of the input ends a last line, and then the agent."""
+        """One complete line. At the end of the input, the last line, and then the agent ends."""
         self._show(prompt, secret)
         while b"\n" not in self._received:
             if self._ended:
@@ -131,7 +131,7 @@ class LineAgent:
             self._rest(self._options.delay)
 
     def _rest(self, seconds: float, deaf: bool = False) -> None:
-        """What is typed meanwhile stays with the kernel; only signals are of interest."""
+        """Waits for signals only; what is typed in the meantime stays in the kernel."""
         until = time.monotonic() + seconds
         left = seconds
         while True:

@@ -13,7 +13,7 @@ HIDE, SHOW = "\x1b[?25l", "\x1b[?25h"
 
 
 def fit(live: list[str], cursor: Cursor, size: Size) -> tuple[list[str], Cursor]:
-    """The live rows the screen has room for: the lowest ones, and the cursor's in any case."""
+    """The live rows that fit on the screen: the lowest ones, and always that of the cursor."""
     columns, rows = size
     surplus = len(live) - rows
     first = max(0, surplus if cursor is None else min(surplus, cursor[0]))
@@ -55,7 +55,7 @@ class Scroller:
         return f"{HIDE}{out}{_vertical(row - here)}{_column(column)}{SHOW if cursor else ''}"
 
     def erase(self, size: Size) -> str:
-        """Takes the live rows away, the cursor left where the first one was."""
+        """Erases the live rows and leaves the cursor where the first one was."""
         above = sum(self._reflowed(row, size) for row in self._live[: self._at[0]])
         if size != self._size:
             above += self._at[1] // size[0]

@@ -1,4 +1,4 @@
-"""The steps that concern the process itself: what it knows, and how it ends."""
+"""Steps about the process itself: its environment, and how it ends."""
 
 import os
 import signal
@@ -10,11 +10,11 @@ QUIT_WITHIN = 1.0  # seconds between the two Ctrl-C that quit an idle agent
 
 
 class Interrupted(Exception):
-    """ESC or Ctrl-C, meant for the answer under way."""
+    """ESC or Ctrl-C while an answer is running."""
 
 
 class Leave(Exception):
-    """The way out: the terminal is restored and the process ends with this status."""
+    """Ends the process with this status, after the terminal was restored."""
 
     def __init__(self, status: int) -> None:
         super().__init__(status)

@@ -1,4 +1,4 @@
-"""What stands in place of the composer while a question is open: a menu, or one line of text."""
+"""A menu or one line of text, shown instead of the composer while a question is open."""
 
 from synapse.dummy_agent.composer import Composer
 from synapse.dummy_agent.keys import Event
@@ -14,7 +14,7 @@ class Menu:
         self._selected = 0
 
     def handle(self, event: Event) -> str | None:
-        """The number taken, or None while the question stays open."""
+        """The number that was chosen, or None while the question stays open."""
         kind, value = event
         count = len(self._question.options)
         if kind == "text":
@@ -39,7 +39,7 @@ class Menu:
 
 
 class Line:
-    """A line of text; a password is taken without being shown at all."""
+    """One line of text; a password is not shown."""
 
     def __init__(self, question: Question) -> None:
         self._question = question

@@ -1,4 +1,4 @@
-"""Tells Synapse what this agent does, as any agent can: a JSON object a line, over $SYNAPSE_EVENTS."""
+"""Reports what this agent does, as any agent can: one JSON object a line, to $SYNAPSE_EVENTS."""
 
 import json
 import os
@@ -8,7 +8,7 @@ _PATIENCE = 0.5
 
 
 class Reporter:
-    """Harmless when nobody listens."""
+    """Does nothing if nobody listens."""
 
     def __init__(self, mute: bool) -> None:
         self._path = "" if mute else os.environ.get("SYNAPSE_EVENTS", "")

@@ -1,4 +1,4 @@
-"""A message in, the steps of its answer out. Pure: no clock, no terminal, no process."""
+"""Turns a message into the steps of its answer. Pure: no clock, no terminal, no process."""
 
 import re
 from collections.abc import Callable

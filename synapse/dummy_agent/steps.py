@@ -1,4 +1,4 @@
-"""What an answer is made of: the steps a front end performs, one after the other."""
+"""The steps of an answer, which a front end performs one after the other."""
 
 from typing import NamedTuple
 
@@ -10,7 +10,7 @@ class Text(NamedTuple):
 
 
 class Wait(NamedTuple):
-    """A silence. Frozen: not one byte of output. Deaf: ESC and Ctrl-C do nothing."""
+    """A pause. Frozen: without any output. Deaf: ESC and Ctrl-C do nothing."""
 
     seconds: float
     frozen: bool = False
@@ -35,7 +35,7 @@ class Question(NamedTuple):
 
 
 class Raw(NamedTuple):
-    """Bytes for the terminal as they are."""
+    """Raw bytes for the terminal."""
 
     data: bytes
 
@@ -45,13 +45,13 @@ class Title(NamedTuple):
 
 
 class Flood(NamedTuple):
-    """That many numbered lines of 64 bytes, as fast as they go."""
+    """This many numbered lines of 64 bytes, as fast as possible."""
 
     lines: int
 
 
 class Fact(NamedTuple):
-    """Something only the running process knows: env, size, pid, cwd, args."""
+    """Something that only the running process knows: env, size, pid, cwd, args."""
 
     name: str
     argument: str = ""

@@ -1,4 +1,4 @@
-"""The conversation: blocks of text, each with its mark, handed out as rows of the terminal's width."""
+"""The conversation: blocks of text, each with a mark, split into rows of the terminal's width."""
 
 from synapse.terminal.cells import margin, marked, printable, wrap
 
@@ -6,7 +6,7 @@ KEPT_CHARS = 200_000
 
 
 class Block:
-    """Text under a two-cell mark. `text` is what has not been handed out as a row yet."""
+    """Text after a two-cell mark. `text` is the part that has not become a row yet."""
 
     def __init__(self, mark: str, text: str) -> None:
         self.mark = mark
@@ -31,7 +31,7 @@ class Transcript:
         self.close()
 
     def extend(self, mark: str, text: str) -> None:
-        """More of the block that is still open, or the start of one."""
+        """Adds to the open block, or opens one."""
         if not self._blocks or not self._blocks[-1].open:
             self._blocks.append(Block(mark, ""))
         self._blocks[-1].text += printable(text)
@@ -41,7 +41,7 @@ class Transcript:
             self._blocks[-1].open = False
 
     def take(self, columns: int) -> list[str]:
-        """The rows that will not change any more, each handed out once, a blank one after each block."""
+        """The rows that are final, each returned once, with a blank one after each block."""
         taken: list[str] = []
         while self._blocks and not self._blocks[0].open:
             taken += [row for row, _ in self._blocks.pop(0).rows(columns)]

@@ -1,4 +1,4 @@
-"""TUI mode: a live area under the conversation, repainted in place, as the coding agents do it."""
+"""TUI mode: a live area below the conversation, repainted in place, as in the coding agents."""
 
 import os
 import signal
@@ -84,7 +84,7 @@ class TuiAgent:
         self._paint()
 
     def _leave(self) -> None:
-        """Modes, cursor, title and screen as they were; the conversation stays in the scrollback."""
+        """Restores modes, cursor, title and screen; the conversation stays in the scrollback."""
         if not self._title:  # nothing written yet
             self._console.restore()
             return
@@ -103,7 +103,7 @@ class TuiAgent:
         self._enter()
 
     def _resume(self) -> None:
-        """Whoever stopped and continued the process may have changed the modes meanwhile."""
+        """Sets the modes again: another process may have changed them while this one was stopped."""
         self._console.raw()
         self._console.write(f"\x1b[?2004h{self._painter.erase(self._console.size())}")
         self._paint()
@@ -179,7 +179,7 @@ class TuiAgent:
         return taken
 
     def _write_above(self, data: bytes) -> None:
-        """Raw bytes where the answer goes. A screen repainted whole can only keep their text."""
+        """Writes raw bytes into the answer. A screen that is fully repainted keeps only their text."""
         if self._options.alt_screen:
             self._transcript.extend("● ", data.decode("utf-8", "replace"))
         self._console.write(self._painter.erase(self._console.size()))
@@ -203,7 +203,7 @@ class TuiAgent:
             self._pump(left)
 
     def _pump(self, timeout: float | None, writing: bool = False) -> None:
-        """Waits once, at most `timeout`, and takes in what came."""
+        """Waits once, at most `timeout`, and processes the input."""
         if not self._events:
             data, signals = self._console.wait(self._timeout(timeout), writing=writing)
             for number in signals:

@@ -7,7 +7,7 @@ from synapse.terminal.cells import crop, margin, marked, printable
 
 
 class Busy:
-    """How long the turn has run, in whole seconds: the spinner and the title move with them."""
+    """How long the turn has run, in whole seconds; the spinner and the title change every second."""
 
     def __init__(self, began: float) -> None:
         self.began = began

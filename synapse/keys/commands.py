@@ -20,7 +20,6 @@ _WORD = re.compile(r"(\S+)\s*")
 class Command(Record):
     """A message for another agent, the line it was typed as, and the bytes of the Enter that sent it."""
 
-    __slots__ = ("enter", "length", "line", "message", "name", "priority", "timeout", "wait")
     name: str
     message: str
     wait: bool
@@ -34,7 +33,6 @@ class Command(Record):
 class Refusal(Record):
     """A line for another agent that cannot be sent, and the reason as a sentence."""
 
-    __slots__ = ("enter", "line", "name", "reason")
     name: str
     reason: str
     line: str

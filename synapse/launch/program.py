@@ -1,4 +1,4 @@
-"""The program of a profile: where it is installed, and the environment that it runs in."""
+"""The program of a profile: where it is installed, and the environment that it gets."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-# What says which terminal we were started in; in the background the terminal is ours.
+# They describe the terminal that started us. A background agent has another one.
 _TERMINAL_VARIABLES = (
-    *("TERM_PROGRAM", "TERM_PROGRAM_VERSION", "TERM_SESSION_ID", "LC_TERMINAL", "LC_TERMINAL_VERSION"),
-    *("TMUX", "TMUX_PANE", "STY", "WINDOWID", "COLUMNS", "LINES", "VTE_VERSION", "WT_SESSION"),
-    *("KITTY_WINDOW_ID", "KITTY_PID", "WEZTERM_PANE", "ITERM_SESSION_ID", "GHOSTTY_RESOURCES_DIR"),
-)
+    "TERM_PROGRAM", "TERM_PROGRAM_VERSION", "TERM_SESSION_ID", "LC_TERMINAL", "LC_TERMINAL_VERSION",
+    "TMUX", "TMUX_PANE", "STY", "WINDOWID", "COLUMNS", "LINES", "VTE_VERSION", "WT_SESSION",
+    "KITTY_WINDOW_ID", "KITTY_PID", "WEZTERM_PANE", "ITERM_SESSION_ID", "GHOSTTY_RESOURCES_DIR",
+)  # fmt: skip
 
 
 def find_command(profile: Profile) -> list[str]:
@@ -39,7 +39,7 @@ def find_command(profile: Profile) -> list[str]:
 
 
 def run_bare(profile: Profile, args: Sequence[str]) -> None:
-    """Become the CLI itself, for what is not an interactive session."""
+    """Replace this process by the CLI, for arguments that open no interactive session."""
     command = find_command(profile)
     os.execve(command[0], [*command, *args], environment(profile, None))
 
@@ -60,7 +60,7 @@ def environment(profile: Profile, entry: Entry | None) -> dict[str, str]:
 
 
 def background_environment(env: dict[str, str]) -> dict[str, str]:
-    """The terminal of a background agent is our emulator."""
+    """The environment for a background agent, whose terminal is our screen model."""
     for key in _TERMINAL_VARIABLES:
         env.pop(key, None)
     return {**env, "TERM": "xterm-256color", "COLORTERM": "truecolor"}

@@ -1,7 +1,7 @@
 """Turns this process into the relay of one agent: claim, bind, register, spawn, run.
 
-Until the agent is spawned every import counts: `json` or `re` alone costs 9 ms.
-The relay's own modules are imported while the agent starts.
+Until the agent is spawned every import counts: `json` or `re` alone costs 9 ms. The relay's own modules are
+imported while the agent starts.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ HOST = "synapse.host"  # the module that the host process runs
 
 
 class Logger:
-    """The relay's few lines in the agent's log: opened for each, because the host rotates the file."""
+    """Writes the relay's lines to the agent's log; opens it for each line, because the host rotates it."""
 
     def __init__(self, path: str) -> None:
         self.path = path
@@ -47,7 +47,7 @@ class Logger:
             os.write(fd, f"{stamp} relay[{os.getpid()}] {message}\n".encode())
             os.close(fd)
         except OSError:
-            pass  # no log is no reason to end the human's session
+            pass  # the session goes on without a log
 
 
 def run_agent(
@@ -68,7 +68,7 @@ def run_agent(
     address = safe_address(host, token)
     if settings.grpc_port and token is None:
         raise UsageError(
-            "grpc_port lets every user of this machine speak to the agent, which needs a token: "
+            "grpc_port lets every user of this machine connect to the agent, which needs a token: "
             "add --token-file FILE or set SYNAPSE_TOKEN, or leave grpc_port out."
         )
     command = find_command(profile)
@@ -78,24 +78,22 @@ def run_agent(
     try:
         started_at = time.time()
         own = _instructions(profile, settings, agent, args)
-        pty = _spawn(profile, command, own, [*profile.args, *args], agent, console)
+        pty = _spawn(profile, agent, console, command=command, own=own, args=[*profile.args, *args])
         log(f"started {agent.name}: {jsontext.dumps(list(args))} as {pty.pid}, port {agent.entry['port']}")
-        packed = packed or pack_profile(profile.name)
+        constant: dict[str, object] = {
+            "entry": agent.entry,
+            "profile": packed or pack_profile(profile.name),
+            "settings": settings.values,
+            "token": token,
+            "child": pty.pid,
+            "started_at": started_at,
+        }
         relay, link = _make_relay(
-            profile, agent, pty, console, settings, token, started_at, report, log, packed
+            profile, settings, agent, pty=pty, console=console, constant=constant, report=report, log=log
         )
-        try:
-            status = relay.run()
-        except Exception as error:  # a fault of ours, whatever it is: the terminal is restored already
-            import traceback
-
-            log(f"the relay failed:\n{traceback.format_exc()}")
-            pty.reap()
-            raise SynapseError(
-                f"Synapse failed and had to end {agent.name} ({error!r}): the log is {log.path}."
-            ) from error
+        status = _run_relay(relay, pty, agent.name, log)
         log(f"ended with status {status}")
-        # Whoever stopped it waits until all of it is gone; a human whose agent has ended waits for nothing.
+        # `synapse stop` waits until the host has ended; a human whose agent has ended does not wait.
         link.close(patience=3.0 if console is None or relay.stopping else 0.0)
     finally:
         agent.release()
@@ -106,7 +104,7 @@ def run_agent(
 
 
 def _instructions(profile: Profile, settings: Settings, agent: Claim, args: Sequence[str]) -> list[str]:
-    """The arguments that tell the agent about the others, unless the user has given that one himself."""
+    """The arguments that tell the agent about the others, unless the user gives the same argument."""
     argument = profile.instructions.argument
     if not settings.initial_instructions or not argument:
         return []
@@ -117,11 +115,12 @@ def _instructions(profile: Profile, settings: Settings, agent: Claim, args: Sequ
 
 def _spawn(
     profile: Profile,
+    agent: Claim,
+    console: Console | None,
+    *,
     command: list[str],
     own: list[str],
     args: list[str],
-    agent: Claim,
-    console: Console | None,
 ) -> Pty:
     env = environment(profile, agent.entry)
     argv = [*command, *channel_arguments(profile.channel, args, env), *own, *args]
@@ -137,30 +136,25 @@ def _spawn(
 
 def _make_relay(
     profile: Profile,
+    settings: Settings,
     agent: Claim,
+    *,
     pty: Pty,
     console: Console | None,
-    settings: Settings,
-    token: str | None,
-    started_at: float,
+    constant: dict[str, object],
     report: Report | None,
     log: Logger,
-    packed: dict[str, object],
 ) -> tuple[Relay, HostLink]:
+    """The relay, and its link to the host. Each new host is told what is `constant`, and the state so far."""
     from synapse.relay.link import HostLink
     from synapse.relay.loop import Relay
 
     def hello() -> dict[str, object]:
         cols, rows = split_winsize(pty.winsize)
-        # What this host is not given: the first one gets everything.
+        # Bytes that this host does not receive; the first host receives all of them.
         unseen = link.written - len(link.recent()) if link.generation > 1 else 0
         return {
-            "entry": agent.entry,
-            "profile": packed,
-            "settings": settings.values,
-            "token": token,
-            "child": pty.pid,
-            "started_at": started_at,
+            **constant,
             "cols": cols,
             "rows": rows,
             "console": relay.front.console.describe() if relay.front.console else None,
@@ -173,19 +167,31 @@ def _make_relay(
             "injected": relay.injector.known(),
         }
 
-    def clear(line: str) -> list[tuple[float, bytes]]:
-        return clear_steps(profile, line)
-
-    def on_ready() -> None:
-        if report is not None:
-            report({"ready": agent.entry})
-
     inherited = [sock.fileno() for sock in (agent.tcp, agent.control, agent.events)]
-    command = [*paths.our_python(), "-m", HOST]
-    link = HostLink(command, inherited, hello, log, log.path)
-    keys = (settings.detach_keys, settings.overlay_keys)
-    relay = Relay(pty, link, agent.attach, console, *keys, clear, on_ready, log)
+    link = HostLink([*paths.our_python(), "-m", HOST], inherited, hello, log, log.path)
+    relay = Relay(
+        pty,
+        link,
+        agent.attach,
+        console,
+        detach_keys=settings.detach_keys,
+        overlay_keys=settings.overlay_keys,
+        clear=lambda line: clear_steps(profile, line),
+        on_ready=lambda: report({"ready": agent.entry}) if report is not None else None,
+        log=log,
+    )
     return relay, link
+
+
+def _run_relay(relay: Relay, pty: Pty, name: str, log: Logger) -> int:
+    try:
+        return relay.run()
+    except Exception as error:  # any fault of ours; the terminal is restored already
+        import traceback
+
+        log(f"the relay failed:\n{traceback.format_exc()}")
+        pty.reap()
+        raise SynapseError(f"Synapse failed and had to end {name} ({error!r}): see {log.path}.") from error
 
 
 def _check_writable() -> None:
@@ -204,7 +210,7 @@ def terminal_or_error(profile_name: str) -> Console:
     for fd, what in ((0, "input"), (1, "output")):
         if not os.isatty(fd):
             raise UsageError(
-                f"standard {what} is not a terminal: `synapse {profile_name}` needs one; "
+                f"standard {what} is not a terminal, which `synapse {profile_name}` needs: "
                 f"`synapse start {profile_name}` runs it in the background."
             )
     return Console.of_this_process()

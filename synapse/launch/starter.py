@@ -1,7 +1,7 @@
-"""Agents that are named in `config.yaml`: found, or started where the file allows it.
+"""Finds agents that `config.yaml` names, and starts them where the file allows it.
 
-For whoever sends: `find_or_start(target)`. It blocks for as long as a start takes, so a process with an event
-loop calls it in a thread. An agent is started by a command of its own: a process with threads must not fork.
+Senders call `find_or_start(target)`. It blocks until the agent has started, so a process with an event loop
+calls it in a thread. An agent is started by a command of its own: a process with threads must not fork.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
     from synapse.config import AgentSettings, Settings
     from synapse.registry import Entry
 
-PATIENCE = 60.0  # `synapse start` gives up after 30
+PATIENCE = 60.0  # seconds; `synapse start` gives up after 30
 
 
 def find_or_start(
     target: str, tell: Callable[[str], object] = lambda _: None, settings: Settings | None = None
 ) -> Entry:
-    """The running agent that `target` means. One with `auto_start` is started; `tell` hears of it before.
+    """The running agent that `target` means. One with `auto_start` is started; `tell` is called before that.
 
     Raises NoSuchAgent, with the nearest names, TargetError if it could be several, SynapseError with the
     reason if it does not start.
@@ -42,7 +42,7 @@ def find_or_start(
             start(name, settings.agents[name])
         except SynapseError:
             try:
-                return registry.resolve(target)  # somebody else was faster
+                return registry.resolve(target)  # another process started it first
             except NoSuchAgent:
                 pass
             raise
@@ -50,7 +50,7 @@ def find_or_start(
 
 
 class Starter:
-    """Starts agents in the name of one that runs already: in its directory, with the `umask` of its user."""
+    """Starts agents for one that is running: in its directory, with the `umask` of its user."""
 
     def __init__(self, agents: Mapping[str, AgentSettings], working_dir: str, umask: int) -> None:
         self._agents = {name: agent for name, agent in agents.items() if agent.auto_start}
@@ -62,14 +62,16 @@ class Starter:
         return frozenset(self._agents)
 
     async def start(self, name: str) -> None:
-        """Returns when it answers; SynapseError says why it does not."""
+        """Returns when the agent answers; SynapseError has the reason if it does not."""
         import asyncio
 
         await asyncio.to_thread(start, name, self._agents[name], self._working_dir, self._umask)
 
 
 def start(name: str, agent: AgentSettings, working_dir: str | None = None, umask: int = -1) -> str:
-    """Start one as it is configured; what was said of it. SynapseError says why it did not start."""
+    """Start an agent as it is configured and return what `synapse start` printed.
+
+    SynapseError has the reason if it does not start."""
     import subprocess
 
     command = [*paths.our_python(), "-m", "synapse", "start", agent.profile, "--name", name]
@@ -85,7 +87,7 @@ def start(name: str, agent: AgentSettings, working_dir: str | None = None, umask
             errors="replace",
         )
     except OSError as error:
-        raise SynapseError(f"{name} cannot be started: {error.strerror}.") from error
+        raise SynapseError(f"{name} cannot be started ({error.strerror}): see `synapse doctor`.") from error
     except subprocess.TimeoutExpired:
         raise SynapseError(
             f"{name} did not start within {PATIENCE:g} s: see `synapse logs {name}`."
@@ -97,7 +99,7 @@ def start(name: str, agent: AgentSettings, working_dir: str | None = None, umask
 
 
 def start_all(settings: Settings) -> Iterable[tuple[str, str | SynapseError]]:
-    """Every configured agent that is not running, a few at a time; what became of each, as it is known."""
+    """Start every configured agent that is not running, four at a time; yields each with its result."""
     from concurrent.futures import ThreadPoolExecutor, as_completed
 
     running = {str(entry["name"]).casefold() for entry in AgentRegistry().list_agents().values()}
@@ -112,30 +114,34 @@ def start_all(settings: Settings) -> Iterable[tuple[str, str | SynapseError]]:
 
 
 def configured_name(target: str, settings: Settings) -> str | None:
-    """The name as it is written in the settings, whatever its case."""
+    """The name as the settings write it; `target` may be in another case."""
     return next((name for name in settings.agents if name.casefold() == target.casefold()), None)
 
 
 def _not_running(target: str, name: str | None, settings: Settings) -> str:
-    from synapse.profiles.loader import profile_names
+    from synapse.profiles.files import profile_names
 
     profiles = profile_names()
-    said = f"no agent named {target!r} is running"
+    sentence = f"no agent named {target!r} is running"
     if name is not None:
-        return f"{said}: start it with `synapse start {name}`, or set agents.{name}.auto_start."
+        return f"{sentence}: start it with `synapse start {name}`, or set agents.{name}.auto_start."
     if target.casefold() in profiles:
-        return f"{said}: start one with `synapse start {target.casefold()}`."
+        return f"{sentence}: start one with `synapse start {target.casefold()}`."
     import difflib
 
     running = [str(entry["name"]) for entry in AgentRegistry().list_agents().values()]
-    known = {word.casefold(): word for word in [*profiles, *settings.agents, *_elsewhere(), *running]}
+    known = {word.casefold(): word for word in [*profiles, *settings.agents, *_external(), *running]}
     near = [known[word] for word in difflib.get_close_matches(target.casefold(), known, 3)]
     if near:
-        return f"{said}; did you mean {' or '.join(near)}?"
-    return f"{said}; running: {', '.join(running)}." if running else f"{said}: `synapse list` shows who is."
+        return f"{sentence}; did you mean {' or '.join(near)}?"
+    return (
+        f"{sentence}; running: {', '.join(running)}."
+        if running
+        else f"{sentence}: `synapse list` shows who is."
+    )
 
 
-def _elsewhere() -> list[str]:
+def _external() -> list[str]:
     from synapse.peers.external.agents import ExternalAgentRegistry
 
     return [agent.alias for agent in ExternalAgentRegistry().list_agents()]

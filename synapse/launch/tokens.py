@@ -1,4 +1,4 @@
-"""The token that lets others speak to an agent: where it comes from."""
+"""The token that requests to an agent must carry: where it comes from."""
 
 import os
 import stat
@@ -10,10 +10,10 @@ LONGEST = 4096
 
 
 def take_token(given: str | None, file: str | None) -> str | None:
-    """From `--token`, `--token-file` or the environment, which loses it: no agent inherits it."""
+    """From `--token`, `--token-file` or the environment, from which it is removed: no agent inherits it."""
     inherited = os.environ.pop(VARIABLE, None)
     if given is not None and file is not None:
-        raise UsageError("--token and --token-file are two tokens: leave one of them out.")
+        raise UsageError("there are two tokens, from --token and from --token-file: leave one of them out.")
     if file is not None:
         return _check(_read(file), file)
     if given is not None:
@@ -23,29 +23,31 @@ def take_token(given: str | None, file: str | None) -> str | None:
 
 def _read(path: str) -> str:
     try:
-        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)  # a FIFO must not hold us up
+        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)  # do not wait for a writer of a FIFO
         try:
             status = os.fstat(fd)
             if not stat.S_ISREG(status.st_mode) or status.st_uid != os.getuid() or status.st_mode & 0o077:
                 raise UsageError(
                     f"{path} must be a file of yours that nobody else can read: "
-                    f"say `chmod 600 {path}`, and make a new token if others may have seen it."
+                    f"run `chmod 600 {path}`, and make a new token if others may have seen it."
                 )
             data = os.read(fd, LONGEST + 2)
         finally:
             os.close(fd)
     except OSError as error:
-        raise UsageError(f"cannot read the token file {path}: {error.strerror}.") from error
+        raise UsageError(
+            f"cannot read the token file {path} ({error.strerror}): name a file that you can read."
+        ) from error
     return data.decode("latin-1").strip()
 
 
 def _check(token: str, source: str) -> str:
-    """The sentence never shows the token."""
+    """The error never shows the token."""
     if not token:
         raise UsageError(f"{source} is empty: put a long random word there.")
     if len(token) > LONGEST or not all("!" <= character <= "~" for character in token):
         raise UsageError(
-            f"{source} is no token that a header can carry: "
-            f"use up to {LONGEST} letters, digits and signs, with no space between."
+            f"{source} is not a token that a header can carry: "
+            f"use up to {LONGEST} letters, digits and signs, without spaces."
         )
     return token

@@ -1,36 +1,41 @@
-"""What a profile may say, what it says by default, and the plain data it becomes."""
+"""The fields of a profile, each declared once, and the records that they become."""
 
 from __future__ import annotations
 
+import os
+import sys
+
+from synapse.base import paths
+from synapse.base.commands import COMMANDS
 from synapse.base.record import Record
 from synapse.base.schema import (
+    REQUIRED,
     Boolean,
     Choice,
     Integer,
+    Kind,
     ListOf,
     MappingOf,
     Number,
     Ports,
+    RecordOf,
     Regex,
     Section,
     Text,
     Words,
+    field,
     is_name,
+    nearest,
+    shown,
 )
-from synapse.profiles.key_fields import Keys
+from synapse.keys import names
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-# Words that `synapse WORD` means already.
-RESERVED = frozenset(
-    (
-        "all", "all-here", "attach", "cancel", "completion", "config", "demo", "doctor", "external", "help",
-        "input", "interrupt", "keys", "list", "logs", "profiles", "record", "screen", "send", "shell",
-        "shell-hook", "start", "status", "stop", "task", "tasks", "why",
-    )
-)  # fmt: skip
+# Words that `synapse WORD` and `synapse send WORD` already use.
+RESERVED = frozenset((*COMMANDS, "help", "all", "all-here"))
 
 # An idle pattern may be one of these names: then it asks for a terminal mode (DEC private mode number).
 MODE_NAMES = {
@@ -46,13 +51,61 @@ def _is_variable(text: str) -> bool:
     return bool(text) and "=" not in text and "\0" not in text
 
 
+class Keys(Kind):
+    """A key name as `synapse keys` takes it, or a list of them; or one of `words`, which stays as it is."""
+
+    __slots__ = ("expected", "words")
+    expected: str
+
+    def __init__(self, *words: str) -> None:
+        self.words = words
+        self.expected = (
+            "".join(f"`{word}`, or " for word in words) + "a list of key names such as [Escape, C-u]"
+        )
+
+    def take(self, value: object) -> list[str] | str:
+        if isinstance(value, str):
+            if value in self.words:
+                return value
+            value = [value]
+        if not isinstance(value, list) or not value:
+            raise ValueError
+        for name in value:
+            if not isinstance(name, str):
+                raise ValueError(f"must be {self.expected}, and {shown(name)} is not text: put it in quotes")
+            if names.parse_key(name) is None:
+                raise ValueError(f"must be {self.expected}; {name!r} is no key{nearest(name, names.NAMES)}")
+        return list(value)
+
+    def build(self, value: list[str] | str) -> str | tuple[str, ...] | bytes:
+        return value if isinstance(value, str) else tuple(value)
+
+
+class KeyBytes(Keys):
+    """The same, as the bytes that these keys send."""
+
+    __slots__ = ()
+
+    def build(self, value: list[str] | str) -> bytes:
+        return names.encode(value)
+
+
+class _Command(Words):
+    __slots__ = ()
+
+    def build(self, value: list[str]) -> tuple[str, ...]:
+        pythons = {"{python}": [sys.executable], "{synapse-python}": paths.our_python()}
+        program, *rest = [part for word in value for part in pythons.get(word, [word])]
+        return os.path.expanduser(program), *rest
+
+
 class _SubmitSequence(Text):
     __slots__ = ()
     expected = 'the keys that submit, such as "\\r" in double quotes'
 
     def take(self, value: object) -> str:
         text = super().take(value)
-        # Without double quotes YAML reads \r as two characters, and the agent would be typed at for ever.
+        # Without double quotes YAML reads \r as two characters, and no message would ever be submitted.
         if not any(character < " " for character in text):
             raise ValueError
         return text
@@ -69,12 +122,19 @@ class _Channel(Text):
         return name
 
 
-_MEANS = ListOf(Choice("ready", "processing", "input_required"))
-_SIGNAL = Section({"pattern": Regex(), "means": _MEANS}, required=("pattern", "means"))
-_OSC_SIGNAL = Section(
-    {"number": Integer(0, 99999), "pattern": Regex(), "means": _MEANS},
-    required=("number", "pattern", "means"),
-)
+class _Means(ListOf):
+    __slots__ = ()
+
+    def build(self, value: list[str]) -> tuple[str, ...]:
+        return tuple(word.upper() for word in value)
+
+
+class _Size(RecordOf):
+    __slots__ = ()
+
+    def build(self, value: dict[str, int], **others: object) -> tuple[int, int]:
+        return value["cols"], value["rows"]
+
 
 _COMPOSER = Section(
     {"first": Regex(), "above": Regex(), "below": Regex(), "placeholder": Boolean()}, required=("first",)
@@ -90,166 +150,119 @@ _MENU = Section(
     required=("mark",),
 )
 
-FIELDS = Section(
-    {
-        "extends": Text(empty=False),
-        "command": Words(),
-        "args": ListOf(Text()),
-        "env": MappingOf(Text(), _is_variable, "the name of a variable", null=True),
-        "title": Text(),
-        "description": Text(),
-        "install": Text(),
-        "ports": Ports(),
-        "bare": ListOf(Text(empty=False)),
-        "submit_sequence": _SubmitSequence(),
-        "submit_delay": Number(0, 30),
-        "paste": Choice("auto", "bracketed", "plain"),
-        "paste_limit": Integer(100, 100_000_000),
-        "expands": ListOf(Text(empty=False)),
-        "answers": ListOf(Text(empty=False)),
-        "clear_keys": Keys("strong"),
-        "clear_delay": Number(0, 30),
-        "interrupt_keys": Keys(),
-        "idle_detection": Section(
-            {
-                "strategy": Choice("pattern", "timeout", "hybrid"),
-                "pattern": Regex(names=MODE_NAMES),
-                "pattern_use": Choice("always", "startup_only"),
-                "timeout": Number(0.1, 600),
-            }
-        ),
-        "input_detection": Section(
-            {
-                "enabled": Boolean(),
-                "additional_patterns": ListOf(
-                    Section(
-                        {
-                            "pattern": Regex(),
-                            "type": Choice("confirmation", "selection", "text", "password"),
-                            "options": ListOf(Text()),
-                        },
-                        required=("pattern", "type"),
-                    )
-                ),
-            }
-        ),
-        "instructions": Section(
-            {"method": Choice("argument", "config", "typed", "off"), "argument": Text(empty=False)}
-        ),
-        "composer": ListOf(_COMPOSER),
-        "menus": ListOf(_MENU),
-        "channel": _Channel(),
-        "signals": Section({"title": ListOf(_SIGNAL), "osc": ListOf(_OSC_SIGNAL), "screen": ListOf(_SIGNAL)}),
-        "response_end": Text(empty=False),
-        "size": Section({"cols": Integer(20, 1000), "rows": Integer(5, 500)}),
-    }
-)
-
-DEFAULTS: dict[str, Any] = {
-    "args": [],
-    "env": {},
-    "title": "",
-    "description": "",
-    "install": "",
-    "ports": None,  # from 8200 on
-    "bare": [],
-    "submit_sequence": "\r",
-    "submit_delay": 0.3,
-    "paste": "auto",
-    "paste_limit": 100_000,
-    "expands": [],
-    "answers": [],
-    "clear_keys": "strong",
-    "clear_delay": 0,
-    "interrupt_keys": ["C-c"],
-    "idle_detection": {"strategy": None, "pattern": None, "pattern_use": "always", "timeout": 2.0},
-    "input_detection": {"enabled": True, "additional_patterns": []},
-    "instructions": {"method": "off", "argument": None},
-    "composer": None,  # as the CLIs that are known draw it
-    "menus": None,
-    "channel": "none",
-    "signals": {"title": [], "osc": [], "screen": []},
-    "response_end": None,
-    "size": {"cols": 120, "rows": 40},
-}
-
 
 class IdleDetection(Record):
-    __slots__ = ("pattern", "pattern_use", "strategy", "timeout")
-    strategy: str
-    pattern: str | None
-    pattern_use: str
-    timeout: float
+    strategy: str = field(
+        Choice("pattern", "timeout", "hybrid"),
+        help="what decides that the agent is idle; `pattern` if there is one, else `timeout`",
+    )
+    pattern: str | None = field(Regex(names=MODE_NAMES), help="what the screen shows when it is idle")
+    pattern_use: str = field(Choice("always", "startup_only"), "always", "when the pattern counts")
+    timeout: float = field(Number(0.1, 600), 2.0, "seconds without output after which it is idle")
 
 
 class InputPattern(Record):
-    __slots__ = ("options", "pattern", "type")
-    pattern: str
-    type: str
-    options: tuple[str, ...]
+    pattern: str = field(Regex(), REQUIRED)
+    type: str = field(Choice("confirmation", "selection", "text", "password"), REQUIRED)
+    options: tuple[str, ...] = field(ListOf(Text()), [])
 
 
 class InputDetection(Record):
-    __slots__ = ("additional_patterns", "enabled")
-    enabled: bool
-    additional_patterns: tuple[InputPattern, ...]
+    enabled: bool = field(Boolean(), True, "whether questions of the CLI are recognised")
+    additional_patterns: tuple[InputPattern, ...] = field(
+        ListOf(RecordOf(InputPattern)), [], "further questions: `pattern`, `type`, `options`"
+    )
 
 
 class Instructions(Record):
-    __slots__ = ("argument", "method")
-    method: str
-    argument: str | None
+    method: str = field(
+        Choice("argument", "config", "typed", "off"), "off", "how the agent learns about Synapse"
+    )
+    argument: str | None = field(Text(empty=False), help="the flag or key for `argument` and `config`")
 
 
 class Signal(Record):
     """What a title, an OSC sequence or the screen means when the pattern matches."""
 
-    __slots__ = ("means", "number", "pattern")
-    pattern: str
-    means: tuple[str, ...]
-    number: int
+    number: int = field(Integer(0, 99999), REQUIRED)  # of an OSC sequence
+    pattern: str = field(Regex(), REQUIRED)
+    means: tuple[str, ...] = field(_Means(Choice("ready", "processing", "input_required")), REQUIRED)
+
+
+class _WithoutNumber(RecordOf):
+    __slots__ = ()
+
+    def __init__(self) -> None:
+        super().__init__(Signal)
+        self.required = tuple(name for name in self.required if name != "number")
+        del self.fields["number"], self.declared["number"]
+
+    def build(self, value: dict[str, Any], **others: object) -> Signal:
+        signal: Signal = super().build(value, number=0)
+        return signal
 
 
 class Signals(Record):
-    __slots__ = ("osc", "screen", "title")
-    title: tuple[Signal, ...]
-    osc: tuple[Signal, ...]
-    screen: tuple[Signal, ...]
+    title: tuple[Signal, ...] = field(ListOf(_WithoutNumber()), [], "what the window title means")
+    osc: tuple[Signal, ...] = field(ListOf(RecordOf(Signal)), [], "what an OSC sequence means")
+    screen: tuple[Signal, ...] = field(ListOf(_WithoutNumber()), [], "what the screen means")
+
+
+class Size(Record):
+    cols: int = field(Integer(20, 1000), 120, "columns of the terminal in the background")
+    rows: int = field(Integer(5, 500), 40, "rows of the terminal in the background")
 
 
 class Profile(Record):
-    __slots__ = (
-        "answers", "args", "bare", "channel", "clear_delay", "clear_keys", "command", "composer",
-        "description", "env", "expands", "idle_detection", "input_detection", "install", "instructions",
-        "interrupt_keys", "menus", "name", "paste", "paste_limit", "path", "ports", "response_end",
-        "signals", "size", "source", "submit_delay", "submit_sequence", "title",
-    )  # fmt: skip
     name: str
     source: str
     path: str
-    command: tuple[str, ...]
-    args: tuple[str, ...]
-    env: dict[str, str | None]
-    title: str
-    description: str
-    install: str
-    ports: tuple[int, int] | None
-    bare: tuple[str, ...]
-    submit_sequence: str
-    submit_delay: float
-    paste: str
-    paste_limit: int  # bytes of a message; a longer one is given by a file
-    expands: tuple[str, ...]  # what the CLI expands in a prompt, such as `@` before a file's name
-    answers: tuple[str, ...]  # names of agents that may answer its prompts
-    clear_keys: str | tuple[str, ...]
-    clear_delay: float
-    interrupt_keys: bytes
-    idle_detection: IdleDetection
-    input_detection: InputDetection
-    instructions: Instructions
-    composer: list[dict[str, Any]] | None  # as `agents/look.py` has it; None: as the known CLIs draw it
-    menus: list[dict[str, Any]] | None
-    channel: str  # which folder of synapse/agents reads its hooks and transcripts
-    signals: Signals
-    response_end: str | None
-    size: tuple[int, int]  # columns, rows
+    command: tuple[str, ...] = field(_Command(), help="the command that starts the CLI")
+    args: tuple[str, ...] = field(ListOf(Text()), [], "arguments before those of the command line")
+    env: dict[str, str | None] = field(
+        MappingOf(Text(), _is_variable, "the name of a variable", null=True),
+        {},
+        "variables to set; null removes one",
+    )
+    title: str = field(Text(), "", "its name for people and for the agent card")
+    description: str = field(Text(), "", "one sentence for people and for the agent card")
+    install: str = field(Text(), "", "the command that installs the CLI")
+    ports: tuple[int, int] | None = field(Ports(), help="a range such as 8100-8109; default: from 8200")
+    bare: tuple[str, ...] = field(
+        ListOf(Text(empty=False)), [], "words and flags with which the CLI runs without Synapse"
+    )
+    submit_sequence: str = field(_SubmitSequence(), "\r", "what submits a message")
+    submit_delay: float = field(Number(0, 30), 0.3, "seconds between a message and its submit sequence")
+    paste: str = field(Choice("auto", "bracketed", "plain"), "auto", "how a message is typed")
+    paste_limit: int = field(
+        Integer(100, 100_000_000), 100_000, "bytes of a message; a longer one is given as a file"
+    )
+    expands: tuple[str, ...] = field(
+        ListOf(Text(empty=False)), [], "what the CLI expands in a prompt, such as `@` before a file name"
+    )
+    answers: tuple[str, ...] = field(
+        ListOf(Text(empty=False)), [], "names of agents that may answer its questions"
+    )
+    clear_keys: str | tuple[str, ...] = field(Keys("strong"), "strong", "the keys that empty the input")
+    clear_delay: float = field(Number(0, 30), 0, "seconds to wait after the clear keys")
+    interrupt_keys: bytes = field(KeyBytes(), ["C-c"], "the keys that interrupt a running answer")
+    idle_detection: IdleDetection = field(RecordOf(IdleDetection))
+    input_detection: InputDetection = field(RecordOf(InputDetection))
+    instructions: Instructions = field(RecordOf(Instructions))
+    composer: list[dict[str, Any]] | None = field(
+        ListOf(_COMPOSER), help="how its composer looks; default: as the known CLIs draw it"
+    )
+    menus: list[dict[str, Any]] | None = field(
+        ListOf(_MENU), help="how its menus look; default: as the known CLIs draw them"
+    )
+    channel: str = field(
+        _Channel(), "none", "the CLI whose hooks and transcripts are read: a folder of synapse/agents"
+    )
+    signals: Signals = field(RecordOf(Signals))
+    response_end: str | None = field(Text(empty=False), help="a marker that ends an answer on the screen")
+    size: tuple[int, int] = field(_Size(Size))
+
+
+PROFILE = RecordOf(Profile)
+DEFAULTS: dict[str, Any] = PROFILE.defaults
+FIELDS = Section({"extends": Text(empty=False), **PROFILE.fields})

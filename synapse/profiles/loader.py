@@ -1,13 +1,12 @@
-"""What Synapse knows about one agent CLI, from a YAML file: a built-in one, or the user's own over it.
+"""Loads profiles: what Synapse knows about one agent CLI, from a built-in YAML file or the user's own.
 
-`docs/profiles.md` describes every field. A `Profile` is plain data; the few functions beside it turn a field
-into what a caller needs (bytes, arguments). `synapse claude` comes through here before it starts the agent.
+`profiles/fields.py` declares the fields. A `Profile` is plain data; the functions here turn a field into what
+a caller needs (bytes, arguments). The relay starts through this module.
 """
 
 from __future__ import annotations
 
 import os
-import sys
 
 from synapse.agents import folders
 from synapse.base import paths, schema, yamlfile
@@ -16,19 +15,8 @@ from synapse.base.schema import is_name, nearest, validate
 from synapse.errors import ProfileError
 from synapse.keys import names as keys
 from synapse.profiles import fields
-from synapse.profiles.fields import (
-    DEFAULTS,
-    FIELDS,
-    MODE_NAMES,
-    RESERVED,
-    IdleDetection,
-    InputDetection,
-    InputPattern,
-    Instructions,
-    Profile,
-    Signal,
-    Signals,
-)
+from synapse.profiles.fields import DEFAULTS, FIELDS, MODE_NAMES, PROFILE, RESERVED, Profile, Signal
+from synapse.profiles.files import all_files, shipped_file, user_file
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -41,6 +29,7 @@ __all__ = [
     "DEFAULTS",
     "FIELDS",
     "MODE_NAMES",
+    "PROFILE",
     "RESERVED",
     "USER",
     "USER_OVER_BUILT_IN",
@@ -57,23 +46,21 @@ __all__ = [
     "load_profile",
     "pack_fields",
     "pack_profile",
-    "profile_names",
     "runs_bare",
     "unpack_profile",
 ]
 
 BUILT_IN = "built-in"
-INSTALLED = "installed"  # by a package that adds a CLI
 USER = "user"
 USER_OVER_BUILT_IN = "user, over the built-in one"
 DEFAULT = "default"
+INSTALLED = "installed"  # by a package that adds a CLI
 SCRIPT = "script"
 
 
 class Listed(Record):
-    """One row of `list_profiles`: a profile, or the error that its file is."""
+    """One row of `list_profiles`: a profile, or the error in its file."""
 
-    __slots__ = ("error", "name", "path", "profile", "source")
     name: str
     source: str
     path: str
@@ -82,9 +69,8 @@ class Listed(Record):
 
 
 class Explained(Record):
-    """A profile as its files say it, merged, and for each dotted field the file that says it."""
+    """The values of a profile, merged from its files, and for each dotted field the file that sets it."""
 
-    __slots__ = ("name", "origins", "path", "source", "values")
     name: str
     source: str
     path: str
@@ -119,7 +105,7 @@ def _explained(name: str, path: str, source: str) -> Explained:
 
 
 def pack_profile(name: str) -> dict[str, Any]:
-    """A profile as JSON carries it: the file may change while the agent runs."""
+    """A profile as JSON, for the host: the file may change while the agent runs."""
     explained = explain_profile(name)
     return {key: getattr(explained, key) for key in ("name", "source", "path", "values")}
 
@@ -141,7 +127,7 @@ def pack_fields(name: str, given: dict[str, Any]) -> dict[str, Any]:
 
 def list_profiles() -> list[Listed]:
     rows = []
-    for name, path in sorted(_all_files().items()):
+    for name, path in sorted(all_files().items()):
         source = _source(name, path)
         try:
             profile = load_profile(name)
@@ -152,13 +138,8 @@ def list_profiles() -> list[Listed]:
     return rows
 
 
-def profile_names() -> list[str]:
-    """Every name there is a file for, valid or not."""
-    return sorted(_all_files())
-
-
 def runs_bare(profile: Profile, arguments: Sequence[str]) -> bool:
-    """Whether with these arguments the CLI opens no conversation, and runs without Synapse."""
+    """Whether the CLI opens no conversation with these arguments; then it runs without Synapse."""
     if arguments and not arguments[0].startswith("-") and arguments[0] in profile.bare:
         return True
     for argument in arguments:
@@ -170,7 +151,7 @@ def runs_bare(profile: Profile, arguments: Sequence[str]) -> bool:
 
 
 def clear_bytes(profile: Profile, characters: int, rows: int = 1) -> bytes:
-    """What empties a composer that holds about `characters` in so many `rows`, wherever its cursor is."""
+    """The keys that empty a composer with about `characters` in `rows`, wherever its cursor is."""
     if profile.clear_keys == "strong":
         # Measured: exact on every CLI, adds nothing to the history, harmless in an empty composer.
         times = max(characters // 20, rows - 1, 0) + 6
@@ -179,19 +160,19 @@ def clear_bytes(profile: Profile, characters: int, rows: int = 1) -> bytes:
 
 
 def clear_steps(profile: Profile, text: str) -> list[tuple[float, bytes]]:
-    """The writes that take `text` out of a composer, each with the pause before it."""
+    """The writes that remove `text` from a composer, each with the pause before it."""
     return [(0.0, clear_bytes(profile, len(text), text.count("\n") + 1)), (profile.clear_delay, b"")]
 
 
 def instruction_arguments(profile: Profile, text: str) -> list[str]:
-    """The launch arguments that give the CLI its instructions; none if they are typed, or off."""
+    """The launch arguments that carry the instructions; none if they are typed, or off."""
     method, argument = profile.instructions.method, profile.instructions.argument or ""
     if method == "argument":
         return [argument, text]
     if method == "config":
         import json
 
-        # A JSON string is a TOML one, but for DEL and for escaped surrogate pairs.
+        # A JSON string is a TOML string, except for DEL and escaped surrogate pairs.
         return ["-c", f"{argument}={json.dumps(text, ensure_ascii=False)}".replace("\x7f", "\\u007f")]
     return []
 
@@ -203,12 +184,12 @@ def _find(name: str) -> tuple[str, str]:
             f"{name} is a word of synapse itself and cannot name a profile; see `synapse profiles`"
         )
     if is_name(name):
-        path = _user_file(name) or _shipped_file(name)
+        path = user_file(name) or shipped_file(name)
         if path:
             return path, _source(name, path)
-    elif name in (files := _all_files()):
+    elif name in (files := all_files()):
         raise ProfileError(f"{files[name]}: the name of a profile must be letters, digits, _ and -")
-    raise ProfileError(f"there is no profile {name}{nearest(name, _all_files())}; see `synapse profiles`")
+    raise ProfileError(f"there is no profile {name}{nearest(name, all_files())}; see `synapse profiles`")
 
 
 def _source(name: str, path: str) -> str:
@@ -220,40 +201,8 @@ def _source(name: str, path: str) -> str:
     return USER_OVER_BUILT_IN if os.path.exists(built_in) else USER
 
 
-def _user_file(name: str) -> str | None:
-    folder = paths.user_profiles_dir()
-    found = [
-        path
-        for path in (os.path.join(folder, name + end) for end in (".yaml", ".yml"))
-        if os.path.lexists(path)
-    ]
-    if len(found) > 1:
-        raise ProfileError(f"there are both {found[0]} and {found[1]}: remove one of them")
-    return found[0] if found else None
-
-
-def _shipped_file(name: str) -> str | None:
-    """The profile that comes with Synapse, or with a package that adds a CLI."""
-    path = os.path.join(paths.builtin_profiles_dir(), name + ".yaml")
-    return path if os.path.exists(path) else folders.installed_profiles().get(name)
-
-
-def _all_files() -> dict[str, str]:
-    files = folders.installed_profiles()
-    for folder in (paths.builtin_profiles_dir(), paths.user_profiles_dir()):
-        try:
-            entries = sorted(os.listdir(folder))
-        except OSError:
-            continue
-        for entry in entries:
-            name, end = os.path.splitext(entry)
-            if end in (".yaml", ".yml") and not entry.startswith("."):
-                files[name] = os.path.join(folder, entry)
-    return files
-
-
 def _layers(name: str, path: str) -> list[tuple[str, dict[str, Any]]]:
-    """The file and those it extends, nearest first, each valid on its own."""
+    """The file and those that it extends, nearest first, each of them valid."""
     layers: list[tuple[str, dict[str, Any]]] = []
     chain = [name]
     while True:
@@ -268,9 +217,9 @@ def _layers(name: str, path: str) -> list[tuple[str, dict[str, Any]]]:
         if base is None:
             return layers
         # A profile that extends its own name means the one that is not the user's.
-        found = _shipped_file(base) if base == chain[-1] else _user_file(base) or _shipped_file(base)
+        found = shipped_file(base) if base == chain[-1] else user_file(base) or shipped_file(base)
         if not is_name(base) or not found:
-            hint = nearest(base, [known for known in _all_files() if known != name])
+            hint = nearest(base, [known for known in all_files() if known != name])
             raise ProfileError(f"{path}: extends names {base}, and there is no such profile to extend{hint}")
         chain.append(base)
         if any(found == used for used, _ in layers):
@@ -283,7 +232,7 @@ def _check(data: object, path: str) -> dict[str, Any]:
 
 
 def _merge(values: dict[str, Any], origins: dict[str, str], key: str, value: Any, path: str) -> None:
-    """Lay one field over what is there: mappings merge, the rest is replaced, null means the default."""
+    """Merge one field into the values: mappings merge, the rest is replaced, null means the default."""
     if value is None:
         default = DEFAULTS.get(key)
         values[key] = dict(default) if isinstance(default, dict) else default
@@ -303,65 +252,26 @@ def _merge(values: dict[str, Any], origins: dict[str, str], key: str, value: Any
 
 
 def _complete(values: dict[str, Any], path: str) -> None:
-    """Fill in what depends on other fields, and refuse what does not go together."""
+    """Set what depends on other fields, and refuse fields that do not fit together."""
     problems = []
     if not values.get("command"):
         problems.append("command is missing: it must be the command that starts the agent")
+    if not folders.exists(values["channel"]):
+        problems.append(f"channel: {folders.unknown(values['channel'])}")
     idle = values["idle_detection"]
     if idle["strategy"] is None:
         idle["strategy"] = "pattern" if idle["pattern"] else "timeout"
     if idle["strategy"] != "timeout" and not idle["pattern"]:
         problems.append(f"idle_detection.pattern is missing: the strategy {idle['strategy']} needs one")
     instructions = values["instructions"]
-    if not folders.exists(values["channel"]):
-        problems.append(f"channel: {folders.unknown(values['channel'])}")
     if instructions["method"] in ("argument", "config") and not instructions["argument"]:
         problems.append(f"instructions.argument is missing: the method {instructions['method']} needs one")
     if problems:
         raise ProfileError("\n".join(f"{path}: {problem}" for problem in problems))
 
 
-def _signals(rules: list[dict[str, Any]]) -> tuple[Signal, ...]:
-    return tuple(
-        Signal(
-            pattern=rule["pattern"],
-            means=tuple(word.upper() for word in rule["means"]),
-            number=rule.get("number", 0),
-        )
-        for rule in rules
-    )
-
-
 def _build(explained: Explained) -> Profile:
-    values = explained.values
-    pythons = {"{python}": [sys.executable], "{synapse-python}": paths.our_python()}
-    command = [part for word in values["command"] for part in pythons.get(word, [word])]
-    command[0] = os.path.expanduser(command[0])
-    clear = values["clear_keys"]
-    detection = values["input_detection"]
-    patterns = tuple(
-        InputPattern(pattern=item["pattern"], type=item["type"], options=tuple(item.get("options") or ()))
-        for item in detection["additional_patterns"]
+    profile: Profile = PROFILE.build(
+        explained.values, name=explained.name, source=explained.source, path=explained.path
     )
-    return Profile(
-        **{
-            **values,
-            "name": explained.name,
-            "source": explained.source,
-            "path": explained.path,
-            "command": tuple(command),
-            "args": tuple(values["args"]),
-            "env": dict(values["env"]),
-            "bare": tuple(values["bare"]),
-            "expands": tuple(values["expands"]),
-            "answers": tuple(values["answers"]),
-            "ports": tuple(values["ports"]) if values["ports"] else None,
-            "clear_keys": clear if isinstance(clear, str) else tuple(clear),
-            "interrupt_keys": keys.encode(values["interrupt_keys"]),
-            "idle_detection": IdleDetection(**values["idle_detection"]),
-            "input_detection": InputDetection(enabled=detection["enabled"], additional_patterns=patterns),
-            "instructions": Instructions(**values["instructions"]),
-            "signals": Signals(**{kind: _signals(rules) for kind, rules in values["signals"].items()}),
-            "size": (values["size"]["cols"], values["size"]["rows"]),
-        }
-    )
+    return profile

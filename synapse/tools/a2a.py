@@ -1,4 +1,4 @@
-"""The low-level tool: `list` and `send`, each answered with one JSON document.
+"""The low-level tool: `list` and `send`, each of which prints one JSON document.
 
 python -m synapse.tools.a2a list
 python -m synapse.tools.a2a send --target claude --priority 1 "message"
@@ -8,7 +8,7 @@ import argparse
 import os
 import sys
 
-if not __package__:  # run by its path: this folder holds an `a2a`, which is not the SDK
+if not __package__:  # run by its path: `a2a` would be this file instead of the SDK
     sys.path[0] = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 
@@ -25,7 +25,9 @@ def main(argv: list[str] | None = None) -> int:
 
 
 def _parse(argv: list[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="a2a", description="Agents of this machine, in JSON.")
+    parser = argparse.ArgumentParser(
+        prog="a2a", description="List the agents of this machine and send messages to them, in JSON."
+    )
     commands = parser.add_subparsers(dest="command", required=True)
     commands.add_parser("list", help="the registry entries of the running agents")
     send = commands.add_parser("send", help="send a message; prints the task", allow_abbrev=False)
@@ -40,7 +42,7 @@ def _parse(argv: list[str] | None) -> argparse.Namespace:
     )
     options, unknown = parser.parse_known_args(argv)
     if unknown:
-        parser.error(f"there is no option {unknown[0]}: `--` goes before a message that has such words")
+        parser.error(f"there is no option {unknown[0]}: put `--` before a message that has such words")
     return options
 
 

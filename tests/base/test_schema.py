@@ -27,7 +27,7 @@ from synapse.base.schema import (
     validate,
 )
 from synapse.errors import ConfigError, ProfileError
-from synapse.profiles.key_fields import Keys
+from synapse.profiles.fields import Keys
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(),

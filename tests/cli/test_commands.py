@@ -14,7 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from synapse.base import paths
-from synapse.cli.main import COMMANDS
+from synapse.base.commands import COMMANDS
 from tests.support.home import SYNAPSE, Home, wait
 
 
@@ -297,7 +297,7 @@ class TestDoctorAndDemo:
         (home.path / "a2a" / "registry" / "feed.json").write_text("{}")
         done = home.run("doctor", check=False)
         assert done.returncode == 1
-        assert "bad.yaml" in done.stdout and "left by a dead agent, cleared away" in done.stdout
+        assert "bad.yaml" in done.stdout and "left by an agent that has died, removed" in done.stdout
         assert not (home.path / "a2a" / "registry" / "feed.json").exists()
 
     def test_doctor_says_which_home_cannot_be_made(self, home: Home) -> None:
@@ -307,11 +307,11 @@ class TestDoctorAndDemo:
         for where in (f"{file}/x/y", str(file), "/proc/nowhere/x", str(home.work / "link")):
             done = home.run("doctor", check=False, SYNAPSE_HOME=where, A2A_HOME=where)
             assert done.returncode == 1 and "Traceback" not in done.stderr, done
-            assert done.stdout.count(f"✗ {where}: cannot be made") == 2, done.stdout
+            assert done.stdout.count(f"✗ {where}: cannot be created") == 2, done.stdout
             assert "set SYNAPSE_HOME to" in done.stdout and "set A2A_HOME to" in done.stdout
             assert "\nterminal\n" in done.stdout, "it goes on to the end"
         done = home.run("doctor", check=True, SYNAPSE_HOME="not/yet")
-        assert "- not/yet: will be made when needed" in done.stdout
+        assert "- not/yet: will be created when needed" in done.stdout
         assert not list(home.work.glob(".*")), "nothing that it tried is left"
 
     @pytest.mark.skipif(os.getuid() == 0, reason="root may write everywhere")
@@ -324,12 +324,12 @@ class TestDoctorAndDemo:
 
     def test_doctor_says_what_broadcast_is_not(self, home: Home) -> None:
         done = home.run("doctor", SYNAPSE_DEFAULT_RESPONSE_MODE="broadcast")
-        assert "waits for no reply; `@all` is what reaches everybody" in done.stdout
+        assert "does not wait; send to `@all` to reach every agent" in done.stdout
 
     def test_doctor_leaves_what_shells_use(self, home: Home) -> None:
         beside = os.path.join(paths.runtime_dir(), "shell-x")
         os.mkdir(beside)
-        assert "cleared away" not in home.run("doctor").stdout and os.path.isdir(beside)
+        assert "removed now" not in home.run("doctor").stdout and os.path.isdir(beside)
 
     def test_doctor_of_one_profile(self, home: Home) -> None:
         done = home.run("doctor", "dummy")

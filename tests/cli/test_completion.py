@@ -1,4 +1,4 @@
-"""Completion: every command and option, from the commands' own help, in real shells."""
+"""Completion: every command and option, from the commands' own parsers, in real shells."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
+from synapse.base.commands import COMMANDS
 from synapse.cli.completion import complete
-from synapse.cli.main import COMMANDS
 from synapse.peers.external.agents import ExternalAgent, ExternalAgentRegistry
 from tests.support.home import SYNAPSE, Home
 from tests.support.shells import SHELLS, interactive
@@ -36,7 +36,7 @@ class TestWords:
     def test_each_command_has_its_options(self, command: str) -> None:
         offered = complete(["synapse", command, "-"])
         assert all(word.startswith("-") for word, _ in offered)
-        assert command in ("start", "shell-hook", "completion") or "--help" in dict(offered)
+        assert "--help" in dict(offered)
 
     def test_options_say_what_they_do(self) -> None:
         assert dict(complete(["synapse", "send", "--ti"]))["--timeout"].startswith("seconds to wait")
@@ -59,6 +59,11 @@ class TestWords:
             ("synapse profiles sh", ["show"]),
             ("synapse profiles show co", ["codex"]),
             ("synapse external a", ["add"]),
+            ("synapse external add --token-file ", []),
+            ("synapse completion ", ["bash", "zsh", "fish"]),
+            ("synapse keys rev", ["reviewer"]),
+            ("synapse keys reviewer Enter -", []),
+            ("synapse doctor gem", ["gemini"]),
             ("synapse task ", []),
             ("synapse nonsense ", []),
             ("synapse claude ", []),

@@ -37,7 +37,7 @@ def test_add_list_send_remove(home: Home, tmp_path: Path) -> None:
         token = tmp_path / "token"
         token.write_text("s3cret\n")
         token.chmod(0o600)
-        assert "no agent elsewhere is known" in home.run("external", "list").stdout
+        assert "no external agent is registered" in home.run("external", "list").stdout
         assert home.run("external", "list", "--json").stdout == "[]\n"
         added = home.run("external", "add", fake.url, "--alias", "w", "--token-file", str(token)).stdout
         assert added == f"w: Weather, A2A 1.0 JSONRPC at {fake.url}/rpc\n"
@@ -220,8 +220,8 @@ def test_what_goes_wrong_is_one_sentence_and_a_status(home: Home, tmp_path: Path
             (("send", "nobody", "hi"), 3, "no agent elsewhere is known as 'nobody'"),
             (("remove", "nobody"), 3, "'nobody'"),
             (("send", "w", " "), 2, "there is no message"),
-            (("send", "w", "the", "--colour"), 2, "`--` goes before a message"),
-            (("send", "w", "--colour"), 2, "no option --colour: `--` goes before a message"),
+            (("send", "w", "the", "--colour"), 2, "put `--` before a message"),
+            (("send", "w", "--colour"), 2, "no option --colour: put `--` before a message"),
             (("send", "w"), 2, "there is no message"),
             (("list", "--colour"), 2, "unrecognized"),
             (("send", "w", "--timeout", "0", "hi"), 2, "--timeout"),

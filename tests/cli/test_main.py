@@ -27,7 +27,7 @@ runpy.run_module("synapse", run_name="__main__")
 
 
 @pytest.mark.parametrize(
-    "module", ["synapse.cli.main", "synapse.errors", "synapse.cli.listing", "synapse.registry"]
+    "module", ["synapse.cli.main", "synapse.errors", "synapse.cli.list", "synapse.registry"]
 )
 def test_ctrl_c_while_it_loads_ends_it_in_silence(home: Home, module: str) -> None:
     program = INTERRUPTED.replace("WORD", repr(module))

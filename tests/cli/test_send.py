@@ -62,7 +62,7 @@ def test_json_is_one_document(agent: Home) -> None:
         (("nobody", "hi"), 3, "no agent"),
         (("a",), 2, "no message"),
         (("a", "   "), 2, "no message"),
-        (("a", "fix", "the", "--colour", "flag"), 2, "no option --colour: `--` goes before"),
+        (("a", "fix", "the", "--colour", "flag"), 2, "no option --colour: put `--` before"),
         (("a", "--re", "hi"), 2, "no option --re:"),
         (("a", "--priority", "9", "hi"), 2, "from 1 to 5"),
         (("a", "--timeout", "-1", "hi"), 2, "timeout"),

@@ -11,12 +11,13 @@ import pytest
 import yaml
 
 from synapse.base import paths
+from synapse.base.commands import COMMANDS
 from synapse.base.schema import Section
 from synapse.cli import profiles as command
-from synapse.cli.main import COMMANDS
 from synapse.errors import ProfileError, UsageError
 from synapse.profiles import loader as profiles
 from synapse.profiles.loader import clear_bytes, instruction_arguments, list_profiles, load_profile, runs_bare
+from synapse.registry import RESERVED_NAMES
 
 BUILT_IN = ("claude", "codex", "dummy", "gemini")
 Write = Callable[[str, str], Path]
@@ -239,8 +240,8 @@ def test_a_reserved_word_and_an_odd_name_are_no_profiles(write: Write) -> None:
     assert problems("my agent") == [f"{path}: the name of a profile must be letters, digits, _ and -"]
 
 
-def test_every_command_is_reserved() -> None:
-    assert set(COMMANDS) <= profiles.RESERVED
+def test_the_reserved_words_are_the_commands_and_the_groups_of_agents() -> None:
+    assert {*COMMANDS, "help", *RESERVED_NAMES} - {"synapse-system"} == profiles.RESERVED
 
 
 def test_yml_works_and_both_endings_at_once_do_not(write: Write) -> None:
@@ -409,7 +410,7 @@ def test_show_is_a_profile_again_with_the_origin_of_each_value(
     assert "submit_delay: 0.3  # built-in" in text
     write("copy", text)
     original, copy = load_profile("claude"), load_profile("copy")
-    for field in set(profiles.Profile.__slots__) - {"name", "path", "source"}:
+    for field in set(profiles.Profile.names) - {"name", "path", "source"}:
         assert getattr(copy, field) == getattr(original, field)
     document = json.loads(shown(capsys, "show", "claude", "--json"))
     assert document["profile"] == yaml.safe_load(text)

@@ -3,7 +3,7 @@ import unicodedata
 
 import pytest
 
-from synapse.cli.listing import table
+from synapse.cli.list import table
 from synapse.registry import Entry
 from synapse.terminal.cells import aligned, char_width, crop, width
 from synapse.terminal.ghostty import GhosttyScreen

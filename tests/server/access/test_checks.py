@@ -558,13 +558,13 @@ class TestAgents:
     @pytest.mark.parametrize(
         ("words", "says"),
         [
-            (["--host", "192.0.2.7", "--token", "x"], "no address of this machine"),
-            (["--host", "no such name", "--token", "x"], "no address of this machine"),
-            (["--host", "", "--token", "x"], "no address of this machine"),
+            (["--host", "192.0.2.7", "--token", "x"], "not an address of this machine"),
+            (["--host", "no such name", "--token", "x"], "not an address of this machine"),
+            (["--host", "", "--token", "x"], "not an address of this machine"),
             (["--host"], "needs a value"),
             (["--token-file", "/nonexistent"], "cannot read the token file"),
             (["--token", ""], "is empty"),
-            (["--token", "a b"], "no token that a header can carry"),
+            (["--token", "a b"], "not a token that a header can carry"),
         ],
     )
     def test_what_is_wrong_is_one_sentence(self, home: Home, words: list[str], says: str) -> None:

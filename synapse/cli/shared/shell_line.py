@@ -1,4 +1,4 @@
-"""`synapse send --line`: what a shell hook calls. The line comes on standard input, as typed."""
+"""`synapse send --line`, which shell hooks call: the line is on standard input, as it was typed."""
 
 from __future__ import annotations
 
@@ -16,7 +16,9 @@ def send_line() -> int:
     settings = load_settings()
     command = CommandParser().parse(line.lstrip(), wait=settings.default_response_mode == "return")
     if command is None:
-        raise UsageError("a line for an agent is `@name [--return] [--priority N] [--timeout S] message`.")
+        raise UsageError(
+            "this is not a line for an agent: use `@name [--return] [--priority N] [--timeout S] message`."
+        )
     if isinstance(command, Refusal):
         raise UsageError(f"{command.reason}: nothing was sent.")
     _take_terminal()
@@ -28,7 +30,7 @@ def send_line() -> int:
 
 
 def _take_terminal() -> None:
-    """The line came through a pipe; what the agent asks is answered by the human at the terminal."""
+    """Standard input was a pipe; from here on it is the terminal, where the user answers questions."""
     if not sys.stderr.isatty():
         return
     try:

@@ -1,4 +1,4 @@
-"""`synapse list`: the running agents, once or live."""
+"""`synapse list`: list the running agents, once or continuously."""
 
 from __future__ import annotations
 
@@ -11,20 +11,25 @@ import time
 from collections.abc import Sequence
 
 from synapse.base import paths
+from synapse.cli.shared.parser import Parser
 from synapse.registry import AgentRegistry, Entry
 from synapse.terminal.cells import aligned, crop
 
 _COLUMNS = ("NAME", "TYPE", "STATUS", "PORT", "PID", "DIRECTORY")
 
 
-def main(argv: list[str]) -> int:
-    parser = argparse.ArgumentParser(prog="synapse list", description="List the running agents.")
-    parser.add_argument("--json", action="store_true", help="one JSON array of registry entries")
-    parser.add_argument("-w", "--watch", action="store_true", help="keep the list up to date until Ctrl-C")
-    parser.add_argument(
+def parser() -> Parser:
+    found = Parser(prog="synapse list", description="List the running agents.")
+    found.add_json("print one JSON array of registry entries")
+    found.add_argument("-w", "--watch", action="store_true", help="keep the list up to date until Ctrl-C")
+    found.add_argument(
         "-i", "--interval", type=_seconds, default=2.0, metavar="SECONDS", help="for --watch (default: 2)"
     )
-    options = parser.parse_args(argv)
+    return found
+
+
+def main(argv: list[str]) -> int:
+    options = parser().parse_args(argv)
     registry = AgentRegistry()
     if options.watch and not options.json:
         return _watch(registry, options.interval)
@@ -42,7 +47,7 @@ def _seconds(text: str) -> float:
     except ValueError:
         seconds = 0.0
     if not 0.1 <= seconds <= 3600:
-        raise argparse.ArgumentTypeError(f"from 0.1 to 3600 seconds, not {text!r}")
+        raise argparse.ArgumentTypeError(f"must be from 0.1 to 3600 seconds, not {text!r}")
     return seconds
 
 

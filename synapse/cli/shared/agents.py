@@ -1,4 +1,4 @@
-"""The agent that a command is meant for."""
+"""Finds the running agent that a command is for."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ def agent_of(agent_id: str) -> Entry:
     entry = AgentRegistry().list_agents().get(agent_id)
     if entry is None:
         raise NoSuchAgent(
-            "the agent of this task is not running any more: `synapse task` shows what became of it."
+            "the agent of this task has ended: `synapse task` shows the last state of the task."
         )
     return entry
 
 
 def find_agent(target: str) -> Entry:
-    """The one running agent that `target` means. Who is not running, but could be, can be started."""
+    """The running agent that `target` means. The error for the name of a profile says how to start it."""
     try:
         return AgentRegistry().resolve(target)
     except NoSuchAgent as error:
-        from synapse.profiles.loader import profile_names
+        from synapse.profiles.files import profile_names
 
         if target not in profile_names():
             raise
