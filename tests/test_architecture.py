@@ -41,8 +41,8 @@ ALLOWED: dict[str, set[str]] = {
     "delivery": {
         "base", "controller", "keys", "output_parser", "profiles", "registry", "relay", "tasks", "watch",
     },
-    "peers": {"base", "errors", "registry"},
-    "a2a_client": {"errors", "peers", "registry", "tasks"},
+    "peers": {"base", "errors", "registry", "tasks", "terminal"},
+    "a2a_client": {"peers", "registry"},
     "messages": {
         "a2a_client", "base", "config", "controller", "errors", "launch", "peers", "registry", "relay",
         "tasks", "terminal",
@@ -73,7 +73,8 @@ FREE = {"__init__", "__main__"}  # the public names, and the way into every comm
 STANDARD_LIBRARY_ONLY = {
     "errors", "base", "keys", "profiles", "config", "registry", "input_router", "relay", "agent_context",
     "launch", "dummy_agent",
-    "peers.control", "peers.local", "peers.local_http", "peers.sse", "peers.task",
+    "peers.base", "peers.control", "peers.directory", "peers.local", "peers.local_http", "peers.local_peer",
+    "peers.origin", "peers.prompts", "peers.sse", "peers.task",
     "terminal.cells", "terminal.modes", "tasks.loop_guard",
 }  # fmt: skip
 EXCEPTIONS = {"base.yamlfile": {"yaml"}}  # only when its cache is cold

@@ -13,7 +13,7 @@ from synapse.a2a_client import AsyncA2AClient, Origin
 from synapse.cli.leaving import Underway, elsewhere, leave
 from synapse.errors import NoSuchAgent, Refused, SynapseError, TargetError
 from synapse.launch.starter import find_or_start
-from synapse.messages.prompts import chosen
+from synapse.peers.prompts import chosen
 from synapse.peers.task import A2ATask, Json, StillWorking
 from synapse.registry import AgentRegistry, Entry, current_dir
 from synapse.terminal.cells import crop, printable

@@ -155,28 +155,28 @@ class Host:
     async def _open_messenger(self) -> None:
         """From now on a human can write to other agents at this one's prompt, and replies find their way."""
         await load("synapse.messages.messenger", "synapse.messages.notices")
-        from synapse.a2a_client import AsyncA2AClient, Origin
         from synapse.launch.starter import Starter
-        from synapse.messages.address_book import AddressBook
         from synapse.messages.messenger import Messenger
         from synapse.messages.notices import Notices
-        from synapse.messages.pending import Errands
+        from synapse.messages.pending import PendingMessages
+        from synapse.peers.directory import open_directory
+        from synapse.peers.origin import Origin
 
         assert self._controller is not None and self._engine is not None and self._display is not None
-        client = AsyncA2AClient(Origin(self._about.agent_id, self._about.name, in_turn=False))
+        me = Origin(self._about.agent_id, self._about.name, in_turn=False)
         starter = Starter(self._settings.agents, str(self._entry["working_dir"]), self._umask)
+        directory = open_directory(me, me=self._entry, startable=starter.names, local=self._registry)
         self._messenger = Messenger(
-            *(
-                self._controller,
-                client,
-                AddressBook(self._entry, self._registry, client.registry, starter.names),
-            ),
-            *(Errands(os.path.join(self._folder, "sent"), self._run), self._engine),
-            *(self._inbox, self._display.changed),
+            controller=self._controller,
+            directory=directory,
+            pending=PendingMessages(os.path.join(self._folder, "sent"), self._run),
+            engine=self._engine,
+            inbox=self._inbox,
+            changed=self._display.changed,
             starter=starter,
         )
         self._messenger.open(self._settings.input_routing, self._loop.call_later)
-        Notices(self._engine, client).open()
+        Notices(self._engine, directory, me).open()
 
     async def _open_grpc(self) -> "grpc.aio.Server | None":
         if not self._settings.grpc_port or self._token is None or self._engine is None:

@@ -8,9 +8,13 @@ from typing import Any
 
 import pytest
 
-from synapse.a2a_client import AsyncA2AClient, Origin
 from synapse.errors import TargetError
 from synapse.messages.notices import Notices, notice
+from synapse.peers.directory import Directory
+from synapse.peers.local import LocalAgents
+from synapse.peers.local_peer import LocalSource
+from synapse.peers.origin import Origin
+from synapse.peers.task import A2ATask
 from synapse.registry import AgentRegistry
 from synapse.tasks.engine import TaskEngine
 from synapse.tasks.loop_guard import KEY
@@ -26,16 +30,19 @@ class Here:
     def __init__(self, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         registry = AgentRegistry(path)
         registry.register("id-a", "dummy", 8200, name="a")
-        self.client = AsyncA2AClient(Origin("id-b", "b", in_turn=False), local=registry)
+        self.me = Origin("id-b", "b", in_turn=False)
+        agents = LocalAgents(registry)
+        self.directory = Directory([LocalSource(agents, self.me)])
         self.engine = TaskEngine(TaskStore())
         self.sent: list[tuple[str, str, dict[str, Any]]] = []
         self.gone = False
-        monkeypatch.setattr(self.client.local, "send", self._send)
+        monkeypatch.setattr(agents, "send", self._send)
 
-    async def _send(self, entry: Any, message: Any, priority: int, **more: Any) -> None:
+    async def _send(self, entry: Any, message: Any, priority: int, **more: Any) -> A2ATask:
         if self.gone:
             raise TargetError("a has ended.")
         self.sent.append((entry["name"], message.text, more))
+        return A2ATask("t")
 
     def task(self, metadata: Any = WANTED, sender: str = "id-a") -> Task:
         task = self.engine.submit(
@@ -53,7 +60,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Here:
 
 def test_the_reply_comes_once_however_many_hosts_there_are(here: Here) -> None:
     async def main() -> None:
-        Notices(here.engine, here.client).open()
+        Notices(here.engine, here.directory, here.me).open()
         task = here.task()
         here.engine.finish(task, "all done", "exact")
         await asyncio.sleep(0)
@@ -65,7 +72,7 @@ def test_the_reply_comes_once_however_many_hosts_there_are(here: Here) -> None:
         )
         assert more["sender"] == {"id": "id-b", "name": "b"}
         assert more["metadata"] == {KEY: {"hops": ["id-a", "id-b"]}}, "and wants none itself"
-        Notices(here.engine, here.client).open()
+        Notices(here.engine, here.directory, here.me).open()
         await asyncio.sleep(0)
         assert [request["request_id"] for _, _, request in here.sent] == [f"reply/{task.id}"] * 2
 
@@ -74,7 +81,7 @@ def test_the_reply_comes_once_however_many_hosts_there_are(here: Here) -> None:
 
 def test_nobody_is_told_who_did_not_ask_or_is_not_there(here: Here) -> None:
     async def main() -> None:
-        Notices(here.engine, here.client).open()
+        Notices(here.engine, here.directory, here.me).open()
         for task in (here.task({}), here.task({KEY: {"hops": ["id-a"]}}), here.task(sender="id-gone")):
             here.engine.finish(task, "done", "exact")
         canceled = here.task()

@@ -16,7 +16,7 @@ from synapse.peers.external.card import CARD_PATHS, CardRefused, changes, read_c
 from synapse.peers.external.http import LARGEST_CARD, Caller, NotThere, network_of
 from synapse.peers.external.talk import Talk, protocol_of
 from synapse.peers.external.wire import task_of
-from synapse.peers.task import A2AMessage, A2ATask, Json, OnEvent, StillWorking
+from synapse.peers.task import A2ATask, OnEvent, StillWorking
 
 if TYPE_CHECKING:
     from synapse.peers.external.dialect import Dialect
@@ -104,42 +104,11 @@ class ExternalClient:
 
     # --- tasks --------------------------------------------------------------------------------------------
 
-    async def send(
-        self,
-        alias: str,
-        message: A2AMessage,
-        wait: bool = False,
-        timeout: float | None = None,
-        on_event: OnEvent | None = None,
-        metadata: Json | None = None,
-        task: A2ATask | None = None,
-    ) -> A2ATask:
-        """The task that came of it, or `task`, if it is the answer to what that asks; with `wait`, when it
-        has ended or asks something."""
-        task = task or A2ATask("")
-        async with self._talk(alias, task, timeout, on_event) as talk:
-            await talk.send(message, metadata or {}, wait)
-        task.message = task.message or message.to_dict()
-        return task
-
-    async def follow(
-        self,
-        alias: str,
-        task: A2ATask,
-        timeout: float | None = None,
-        on_event: OnEvent | None = None,
-        through_questions: bool = False,
-    ) -> A2ATask:
-        """A task that was sent before, when it has ended or asks something; `through_questions`, only when it
-        has ended."""
-        async with self._talk(alias, task, timeout, on_event) as talk:
-            await talk.follow(through_questions)
-        return task
-
     @asynccontextmanager
-    async def _talk(
+    async def talk(
         self, alias: str, task: A2ATask, timeout: float | None, on_event: OnEvent | None
     ) -> AsyncGenerator[Talk, None]:
+        """To send and to follow `task`, which is kept up to date."""
         tell = on_event or (lambda kind, data: None)
         try:
             async with asyncio.timeout(timeout):

@@ -15,6 +15,7 @@ from synapse.peers.external.card import OLD
 from synapse.peers.external.dialect import Dialect
 from synapse.peers.external.http import Caller, NotThere, Unreachable
 from synapse.peers.external.wire import MESSAGE, TASK, Outgoing, events_of, kind_of
+from synapse.peers.prompts import GONE
 from synapse.peers.task import A2AMessage, A2ATask, Json, OnEvent
 
 if TYPE_CHECKING:
@@ -24,7 +25,6 @@ POLL, LONGEST_POLL = 0.2, 3.0  # seconds between two looks at a task that cannot
 LONGEST_ASKED = 15.0  # and at one that waits for an answer
 RETURNS = 5  # times to a stream that broke, without an event in between
 _PASSING = ("429", "500", "502", "503", "504")  # a server that has trouble of its own
-GONE = "it does not ask any more: nothing was sent."
 
 
 async def protocol_of(agent: ExternalAgent, caller: Caller) -> Standard | Dialect:
@@ -53,6 +53,7 @@ class Talk:
         self._tell = tell
         self._heard = 0  # answers and events of the agent
         self._gap = False  # a stream was taken up, and may have left something out
+        self._answers = 0  # begun and ended
         self._answered = asyncio.Event()
 
     async def send(self, message: A2AMessage, metadata: Json, wait: bool) -> None:
@@ -93,7 +94,11 @@ class Talk:
         """While the task is followed, and asks. Sent once: what becomes of it is seen by the task."""
         if not self.task.asks:
             raise Refused(GONE)
-        await self.send(message, metadata, wait=False)
+        self._answers += 1
+        try:
+            await self.send(message, metadata, wait=False)
+        finally:
+            self._answers += 1
         self._answered.set()
 
     async def _send_dialect(self, protocol: Dialect, outgoing: Outgoing) -> None:
@@ -195,15 +200,20 @@ class Talk:
                     raise
 
     async def _look(self) -> None:
-        """How it stands. What may pass is given some time to."""
+        """How it stands. What may pass is given some time to; while an answer is given, nothing is read."""
+        answers = self._answers
         for lost in range(1, RETURNS + 1):
             try:
-                self._take(await self._protocol.get(self.task.id))
+                result = await self._protocol.get(self.task.id)
+                if answers == self._answers:
+                    self._take(result)
                 return
             except SynapseError as error:
                 if lost == RETURNS or not _passes(error):
                     raise
             await asyncio.sleep(min(POLL * 2**lost, LONGEST_POLL))
+            if answers != self._answers:
+                return
 
 
 def _passes(error: SynapseError) -> bool:

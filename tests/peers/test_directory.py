@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from synapse.errors import NoSuchAgent, TargetError
-from synapse.messages.address_book import AddressBook
+from synapse.peers.directory import open_directory
 from synapse.peers.external.agents import ExternalAgent, ExternalAgentRegistry
 from synapse.registry import AgentRegistry
 
@@ -17,7 +17,9 @@ class Town:
         self.local = AgentRegistry(path / "registry")
         self.external = ExternalAgentRegistry(path / "external")
         self.me = self.add("me", "claude", 8100)
-        self.book = AddressBook(self.me, self.local, self.external, ["gemini"])
+        self.directory = open_directory(
+            me=self.me, startable=["gemini"], local=self.local, external=self.external
+        )
 
     def add(self, name: str, kind: str, port: int, folder: str = "/here") -> dict[str, object]:
         return self.local.register(f"id-{name}", kind, port, name=name, working_dir=folder)
@@ -29,7 +31,7 @@ def town(tmp_path: Path) -> Town:
 
 
 def test_names(town: Town) -> None:
-    assert town.book.names() == ["gemini"], "alone, all is nobody"
+    assert town.directory.names() == ["gemini"], "alone, all is nobody"
     town.add("reviewer", "codex", 8120)
     town.add("claude-2", "claude", 8101)
     town.external.add(
@@ -47,39 +49,40 @@ def test_names(town: Town) -> None:
         "gemini",
         "reviewer",
     ]
-    assert town.book.names() == names
+    assert town.directory.names() == names
 
 
 def test_it_is_cheap_to_ask_whether_anybody_came_or_went(town: Town) -> None:
-    assert town.book.changed() and not town.book.changed()
+    assert town.directory.changed() and not town.directory.changed()
     town.add("b", "codex", 8120)
-    assert town.book.changed() and not town.book.changed()
+    assert town.directory.changed() and not town.directory.changed()
     town.local.unregister("id-b")
-    assert town.book.changed()
+    assert town.directory.changed()
     town.external.add(
         ExternalAgent(name="far", url="http://x.example", alias="far", endpoint="http://x.example/")
     )
-    assert town.book.changed()
+    assert town.directory.changed()
 
 
 def test_who_is_meant(town: Town) -> None:
     town.external.add(
         ExternalAgent(name="far", url="http://x.example", alias="Far", endpoint="http://x.example/")
     )
-    b = town.add("b", "codex", 8120)
-    assert town.book.find("B") == town.book.find("codex") == town.book.find("codex-8120") == b
-    assert town.book.find("far") == "Far"
+    town.add("b", "codex", 8120)
+    for name in ("B", "codex", "codex-8120"):
+        assert town.directory.find(name).address == "agent:id-b"
+    assert (town.directory.find("far").name, town.directory.find("far").address) == ("Far", "alias:Far")
     with pytest.raises(NoSuchAgent):
-        town.book.find("me")
+        town.directory.find("me")
     town.add("c", "codex", 8121, "/there")
-    assert town.book.find("codex") == b, "the one in the same directory"
+    assert town.directory.find("codex").name == "b", "the one in the same directory"
     town.add("d", "codex", 8122)
     with pytest.raises(TargetError, match="could be any of b"):
-        town.book.find("codex")
+        town.directory.find("codex")
 
 
 def test_everybody(town: Town) -> None:
     with pytest.raises(TargetError, match="no other agent is running"):
-        town.book.everybody()
+        town.directory.everybody()
     town.add("b", "codex", 8120)
-    assert [entry["name"] for entry in town.book.everybody()] == ["b"]
+    assert [peer.name for peer in town.directory.everybody()] == ["b"]
