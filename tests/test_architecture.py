@@ -44,7 +44,7 @@ ALLOWED: dict[str, set[str]] = {
     "peers": {"base", "errors", "registry", "tasks", "terminal"},
     "a2a_client": {"peers", "registry"},
     "messages": {
-        "a2a_client", "base", "config", "controller", "errors", "launch", "peers", "registry", "relay",
+        "base", "config", "controller", "errors", "launch", "peers", "registry", "relay",
         "tasks", "terminal",
     },
     "server": {
@@ -54,15 +54,15 @@ ALLOWED: dict[str, set[str]] = {
     "a2a_compat": {"server"},
     "host": {
         "a2a_client", "agent_context", "agents", "base", "config", "controller", "delivery", "launch",
-        "messages", "profiles", "registry", "relay", "server", "tasks", "terminal",
+        "messages", "peers", "profiles", "registry", "relay", "server", "tasks", "terminal",
     },
     # commands
     "testing": {"relay", "terminal"},
     "demo": {"base", "errors", "terminal", "testing"},
-    "shell": {"base", "errors", "keys", "peers", "registry", "relay", "terminal"},
+    "shell": {"base", "errors", "keys", "peers", "relay", "terminal"},
     "cli": {
-        "a2a_client", "base", "config", "demo", "errors", "keys", "launch", "messages", "peers", "profiles",
-        "registry", "relay", "shell", "tasks", "terminal",
+        "a2a_client", "base", "config", "demo", "errors", "keys", "launch", "peers", "profiles", "registry",
+        "relay", "shell", "tasks", "terminal",
     },
     "tools": {"cli"},
     "dummy_agent": {"terminal"},

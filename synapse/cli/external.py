@@ -1,4 +1,4 @@
-"""`synapse external`: agents elsewhere, by an alias."""
+"""`synapse external`: external agents, by an alias."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import json
 import sys
 
 from synapse.a2a_client import A2AClient, A2ATask, ExternalAgent
-from synapse.cli.leaving import elsewhere, leave
+from synapse.cli.leaving import Underway, leave
 from synapse.cli.send import refuse_options
 from synapse.errors import NoSuchAgent, SynapseError, UsageError
 from synapse.terminal.cells import aligned, printable
@@ -31,7 +31,7 @@ def _parser() -> tuple[argparse.ArgumentParser, argparse.ArgumentParser]:
     """Of all actions, and of `send`: only on its own may its options stand between the words."""
     parser = argparse.ArgumentParser(
         prog="synapse external",
-        description="Agents elsewhere, of A2A 1.0, 0.3 or the old dialect: remember them, write to them.",
+        description="External agents, of A2A 1.0, 0.3 or the old dialect: remember them, write to them.",
     )
     actions = parser.add_subparsers(required=True, metavar="add|list|remove|send|task|cancel")
     add = actions.add_parser(
@@ -108,7 +108,7 @@ def _list(client: A2AClient, options: argparse.Namespace) -> int:
         print(json.dumps(shown, ensure_ascii=False, indent=2))
         return 0
     if not agents:
-        print("no agent elsewhere is known: `synapse external add URL` reads a card and remembers it")
+        print("no external agent is known: `synapse external add URL` reads a card and remembers it")
         return 0
     rows: list[tuple[str, ...]] = [_COLUMNS]
     for agent in agents:
@@ -136,7 +136,7 @@ async def _check(client: A2AClient) -> dict[str, str]:
 def _remove(client: A2AClient, options: argparse.Namespace) -> int:
     if not client.remove_agent(options.alias):
         raise NoSuchAgent(
-            f"no agent elsewhere is known as {options.alias!r}: `synapse external list` shows them."
+            f"no external agent is known as {options.alias!r}: `synapse external list` shows them."
         )
     print(f"forgot {options.alias}")
     return 0
@@ -154,7 +154,7 @@ def _send(client: A2AClient, options: argparse.Namespace) -> int:
         raise UsageError("there is no message: give it as words, or - to read it from a pipe.")
     timeout = options.timeout or load_settings().response_timeout
 
-    sent = elsewhere(client.core, options.alias, options.task)
+    sent = Underway(client.core.peer(options.alias), options.task)
 
     def on_event(kind: str, data: dict[str, object]) -> None:
         sent.task = str(data.get("task_id") or sent.task)
@@ -165,21 +165,22 @@ def _send(client: A2AClient, options: argparse.Namespace) -> int:
         task = client.send_message(options.alias, text, not options.no_wait, timeout, on_event, options.task)
     except KeyboardInterrupt:
         return leave([sent])
-    return _show(task, options)
+    return _show(client, task, options)
 
 
 def _task(client: A2AClient, options: argparse.Namespace) -> int:
-    return _show(client.get_task(options.alias, options.id), options)
+    return _show(client, client.get_task(options.alias, options.id), options)
 
 
 def _cancel(client: A2AClient, options: argparse.Namespace) -> int:
-    task = asyncio.run(client.core.external.cancel_task(options.alias, options.id))
+    task = asyncio.run(client.core.peer(options.alias).cancel(options.id))
     print(f"{printable(task.id)} is {printable(task.status)}")
     return 0 if task.status == "canceled" else 1
 
 
-def _show(task: A2ATask, options: argparse.Namespace) -> int:
+def _show(client: A2AClient, task: A2ATask, options: argparse.Namespace) -> int:
     """The reply alone on stdout, so that pipes work."""
+    commands = client.core.peer(options.alias).commands(task.id)
     if options.json:
         print(json.dumps(task.to_dict(), ensure_ascii=False, indent=2))
     elif task.text:
@@ -189,15 +190,10 @@ def _show(task: A2ATask, options: argparse.Namespace) -> int:
         raise SynapseError(f"{options.alias}: {printable(str(why)).rstrip('.')}.")
     if task.asks:
         asked = printable(str((task.prompt or {}).get("prompt") or "something"))
-        print(
-            f"{options.alias} asks: {asked}\nanswer it with "
-            f'`synapse external send {options.alias} --task {task.id} "…"`',
-            file=sys.stderr,
-        )
+        print(f'{options.alias} asks: {asked}\nanswer it with `{commands.answers} "…"`', file=sys.stderr)
         return ASKS
     if not task.ended:
-        follow = f"`synapse external task {options.alias} {task.id}` shows what becomes of it"
-        print(f"synapse: {task.status}: {follow}.", file=sys.stderr)
+        print(f"synapse: {task.status}: `{commands.shows}` shows what becomes of it.", file=sys.stderr)
     return 0
 
 

@@ -15,8 +15,8 @@ from synapse.peers.external.agents import ExternalAgent, ExternalAgentRegistry, 
 from synapse.peers.external.card import CARD_PATHS, CardRefused, changes, read_card
 from synapse.peers.external.http import LARGEST_CARD, Caller, NotThere, network_of
 from synapse.peers.external.talk import Talk, protocol_of
-from synapse.peers.external.wire import task_of
 from synapse.peers.task import A2ATask, OnEvent, StillWorking
+from synapse.peers.wire import task_of
 
 if TYPE_CHECKING:
     from synapse.peers.external.dialect import Dialect

@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import quote
 
 from synapse.errors import SynapseError
 from synapse.peers.external.agents import ExternalAgent
 from synapse.peers.external.http import Caller
-from synapse.peers.external.wire import EXTENSION, Outgoing
-from synapse.peers.task import Json
+from synapse.peers.task import A2AMessage, Json
+from synapse.peers.wire import EXTENSION
+
+
+class Outgoing(NamedTuple):
+    """A message on its way; with `task_id`, to a task that is there."""
+
+    message: A2AMessage
+    message_id: str
+    metadata: Json
+    context_id: str = ""
+    task_id: str = ""
 
 
 class Dialect:

@@ -7,12 +7,12 @@ import shlex
 from synapse.peers.base import Commands, Listed, Peer
 from synapse.peers.external.client import ExternalClient
 from synapse.peers.external.talk import Talk
-from synapse.peers.external.wire import EXTENSION
 from synapse.peers.local import LocalAgents
 from synapse.peers.local_peer import folder_stamp
 from synapse.peers.origin import Origin, chain_of
 from synapse.peers.prompts import chosen
 from synapse.peers.task import A2AMessage, A2ATask, Json, OnEvent
+from synapse.peers.wire import EXTENSION
 from synapse.terminal.cells import printable
 
 KIND = "alias"

@@ -27,8 +27,8 @@ from google.protobuf.json_format import MessageToDict, ParseDict
 from synapse.errors import SynapseError
 from synapse.peers.external.agents import ExternalAgent
 from synapse.peers.external.card import BINDINGS
+from synapse.peers.external.dialect import Outgoing
 from synapse.peers.external.http import Caller
-from synapse.peers.external.wire import Outgoing
 from synapse.peers.task import Json
 
 # What the SDK raises for an answer that is not as the standard says: it validates with pydantic and protobuf.

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING
 from synapse.errors import Refused, SynapseError
 from synapse.peers.external.agents import ExternalAgent
 from synapse.peers.external.card import OLD
-from synapse.peers.external.dialect import Dialect
+from synapse.peers.external.dialect import Dialect, Outgoing
 from synapse.peers.external.http import Caller, NotThere, Unreachable
-from synapse.peers.external.wire import MESSAGE, TASK, Outgoing, events_of, kind_of
 from synapse.peers.prompts import GONE
 from synapse.peers.task import A2AMessage, A2ATask, Json, OnEvent
+from synapse.peers.wire import MESSAGE, TASK, events_of, kind_of
 
 if TYPE_CHECKING:
     from synapse.peers.external.standard import Standard

@@ -1,4 +1,4 @@
-"""What external agents answer, as the events (`status`, `artifact`) that `A2ATask.take` reads.
+"""What other agents answer, as the events (`status`, `artifact`) that `A2ATask.take` reads.
 
 Pure. There are two forms: the JSON of A2A 1.0 (the SDK turns 0.3 into it), and the specifications' dialect.
 """
@@ -6,9 +6,8 @@ Pure. There are two forms: the JSON of A2A 1.0 (the SDK turns 0.3 into it), and 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
 
-from synapse.peers.task import A2AMessage, A2ATask, Json, state_word
+from synapse.peers.task import A2ATask, Json, state_word
 
 EXTENSION = "x-synapse-task"  # the key of what the standard has no field for
 Event = tuple[str, Json]
@@ -18,16 +17,6 @@ TASK, MESSAGE, STATUS, ARTIFACT = (
     "statusUpdate",
     "artifactUpdate",
 )  # what an answer may hold
-
-
-class Outgoing(NamedTuple):
-    """A message on its way; with `task_id`, to a task that is there."""
-
-    message: A2AMessage
-    message_id: str
-    metadata: Json
-    context_id: str = ""
-    task_id: str = ""
 
 
 def task_of(result: Json) -> A2ATask:
