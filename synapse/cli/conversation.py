@@ -19,7 +19,8 @@ from synapse.peers.task import A2ATask, Json, OnEvent, StillWorking
 from synapse.registry import ALL, ALL_HERE
 from synapse.terminal.cells import crop, printable
 
-SHOWN_EVERY = 1.0
+SHOWN_EVERY = 1.0  # seconds
+UNKNOWN = 3.0  # seconds before progress is shown of a message that the agent has not taken yet
 ASKS = 5  # the exit status
 
 
@@ -110,7 +111,7 @@ class Conversation:
 
     async def _until_done(self, sent: Underway, message: str) -> A2ATask:
         """One wait for all of it: what the agent asks is asked here, where somebody can answer."""
-        ticking = asyncio.ensure_future(self._tick(sent.name)) if self._talks else None
+        ticking = asyncio.ensure_future(self._tick(sent)) if self._talks else None
         asks_here = sys.stdin.isatty() and self._talks
         asking: asyncio.Task[None] | None = None
         note = _noting(sent)
@@ -246,11 +247,13 @@ class Conversation:
         elif kind in ("queued", "working") and self._talks and not self.reply.begun:
             self._status = str(data.get("note") or kind)
 
-    async def _tick(self, name: str) -> None:
+    async def _tick(self, sent: Underway) -> None:
         began = time.monotonic()
+        while not sent.task and time.monotonic() - began < UNKNOWN:
+            await asyncio.sleep(0.05)
         while True:
             if not self.reply.begun and not self._asking:
-                note = f"→ {name}: {printable(self._status)} {time.monotonic() - began:.0f} s"
+                note = f"→ {sent.name}: {printable(self._status)} {time.monotonic() - began:.0f} s"
                 sys.stderr.write(f"\r\x1b[K{crop(note, _columns() - 1)}")
                 sys.stderr.flush()
             await asyncio.sleep(SHOWN_EVERY)

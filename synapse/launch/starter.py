@@ -128,14 +128,14 @@ def _not_running(target: str, name: str | None, settings: Settings) -> str:
     import difflib
 
     running = [str(entry["name"]) for entry in AgentRegistry().list_agents().values()]
-    known = {word.casefold(): word for word in [*profiles, *settings.agents, *_elsewhere(), *running]}
+    known = {word.casefold(): word for word in [*profiles, *settings.agents, *_aliases(), *running]}
     near = [known[word] for word in difflib.get_close_matches(target.casefold(), known, 3)]
     if near:
         return f"{said}; did you mean {' or '.join(near)}?"
     return f"{said}; running: {', '.join(running)}." if running else f"{said}: `synapse list` shows who is."
 
 
-def _elsewhere() -> list[str]:
+def _aliases() -> list[str]:
     from synapse.peers.external.agents import ExternalAgentRegistry
 
     return [agent.alias for agent in ExternalAgentRegistry().list_agents()]

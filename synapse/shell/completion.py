@@ -1,4 +1,4 @@
-"""What a line may go on with: names, flags and earlier messages after `@`; programs and files elsewhere."""
+"""What a line may go on with: names, flags and earlier messages after `@`; programs and files otherwise."""
 
 from __future__ import annotations
 

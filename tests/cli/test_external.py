@@ -37,7 +37,7 @@ def test_add_list_send_remove(home: Home, tmp_path: Path) -> None:
         token = tmp_path / "token"
         token.write_text("s3cret\n")
         token.chmod(0o600)
-        assert "no agent elsewhere is known" in home.run("external", "list").stdout
+        assert "no external agent is known" in home.run("external", "list").stdout
         assert home.run("external", "list", "--json").stdout == "[]\n"
         added = home.run("external", "add", fake.url, "--alias", "w", "--token-file", str(token)).stdout
         assert added == f"w: Weather, A2A 1.0 JSONRPC at {fake.url}/rpc\n"
@@ -217,7 +217,7 @@ def test_what_goes_wrong_is_one_sentence_and_a_status(home: Home, tmp_path: Path
         open_token.write_text("s3cret")
         open_token.chmod(0o644)
         for words, status, sentence in [
-            (("send", "nobody", "hi"), 3, "no agent elsewhere is known as 'nobody'"),
+            (("send", "nobody", "hi"), 3, "no external agent is known as 'nobody'"),
             (("remove", "nobody"), 3, "'nobody'"),
             (("send", "w", " "), 2, "there is no message"),
             (("send", "w", "the", "--colour"), 2, "`--` goes before a message"),

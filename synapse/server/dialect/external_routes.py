@@ -1,4 +1,4 @@
-"""`/external/*`: agents elsewhere, by an alias. Who speaks to them is given."""
+"""`/external/*`: external agents, by an alias. The client that calls them is given."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def external_routes(external: ExternalAgents | None) -> APIRouter:
 
     def agents() -> ExternalAgents:
         if external is None:
-            raise Unavailable("this agent does not speak to agents elsewhere.")
+            raise Unavailable("this agent does not call external agents.")
         return external
 
     async def known(alias: str) -> Json:
