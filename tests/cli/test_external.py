@@ -23,7 +23,8 @@ async def sun(request: Answering) -> None:
     elif "please ask" in json.dumps(request.body):
         await request.result({"task": {"id": "t1", "status": {"state": "TASK_STATE_INPUT_REQUIRED"}}})
     else:
-        await request.result(says("sun\x1b[2J"))
+        found = says("sun\x1b[2J")
+        await request.result(found["task"] if request.body["method"] == "GetTask" else found)
 
 
 def weather(fake: FakeAgent) -> None:

@@ -11,7 +11,7 @@ import pytest
 from synapse.a2a_client import AsyncA2AClient
 from synapse.errors import Refused
 from synapse.registry import AgentRegistry
-from tests.support.fake_agent import Answering, FakeAgent, elsewhere
+from tests.support.fake_agent import Answering, FakeAgent, fake_agent
 
 TASK = {"id": "t", "message": {"role": "user", "parts": []}, "artifacts": []}
 
@@ -61,7 +61,7 @@ def test_it_is_sent_to_once_and_polled(tmp_path: Path, by_entry: bool) -> None:
         assert (await client.follow_local(target, "t")).text == "sun"
         registry.unregister("e" * 64)
 
-    with elsewhere() as fake:
+    with fake_agent() as fake:
         asyncio.run(main(fake))
 
 
@@ -76,5 +76,5 @@ def test_what_it_asks_ends_the_wait_and_what_it_refuses_is_said(tmp_path: Path) 
             await client.follow_local(fake.url, "unknown")
         assert server.sent == ["delete it"]
 
-    with elsewhere() as fake:
+    with fake_agent() as fake:
         asyncio.run(main(fake))

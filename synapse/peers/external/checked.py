@@ -17,6 +17,7 @@ from synapse.peers.external.http import AddressRefused, NotThere, Unreachable, p
 from synapse.peers.sse import EventTooLong, SSEReader
 
 STREAM = "text/event-stream"
+_SEPARATORS = {0x0A: " ", 0x85: "\\u0085", 0x2028: "\\u2028", 0x2029: "\\u2029"}  # in JSON
 
 
 def open_client(name: str, network: str, token: str | None) -> httpx.AsyncClient:
@@ -120,10 +121,7 @@ class CheckedTransport(httpx.AsyncBaseTransport):
                 body += piece
         finally:
             await response.aclose()
-        try:
-            answer = json.loads(body)
-        except (ValueError, RecursionError):
-            answer = None
+        answer = _parsed(body)
         if response.status_code >= 400:
             self._refuse(response.status_code, answer)
         if answer is None:
@@ -132,17 +130,21 @@ class CheckedTransport(httpx.AsyncBaseTransport):
         return httpx.Response(200, headers={"Content-Type": "application/json"}, content=bytes(body))
 
     async def _events(self, response: httpx.Response) -> AsyncGenerator[bytes, None]:
-        """Each event in ASCII: httpx ends a line at U+2028 and U+0085 too, which JSON may contain."""
+        """One line for each event: httpx ends lines at U+2028 and U+0085 too, which JSON may contain."""
         reader = SSEReader(http.LARGEST_STREAM)
         async for piece in self._pieces(response, self._left):
             self._left -= len(piece)
             try:
-                documents = [json.loads(event.data) for event in reader.feed(piece)]
-            except (EventTooLong, ValueError, RecursionError) as error:
+                events = reader.feed(piece)
+            except EventTooLong as error:
                 raise SynapseError(f"{self._name} sent a stream that makes no sense: {error}.") from error
-            for document in documents:
-                self._check_error(document)
-                yield b"data: %s\n\n" % json.dumps(document).encode()
+            lines = []
+            for event in events:
+                if '"error"' in event.data:
+                    self._check_error(_parsed(event.data))
+                lines.append(f"data: {event.data.translate(_SEPARATORS)}\n\n")
+            if lines:
+                yield "".join(lines).encode("utf-8", "replace")
 
     async def _pieces(self, response: httpx.Response, largest: int) -> AsyncGenerator[bytes, None]:
         """The body as it comes, up to a bound."""
@@ -195,6 +197,13 @@ class _Events(httpx.AsyncByteStream):
     async def aclose(self) -> None:
         await self._events.aclose()
         await self._response.aclose()
+
+
+def _parsed(text: str | bytearray) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None
 
 
 def _sentence(answer: object) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterator, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Coroutine, Iterator
 from contextlib import aclosing, contextmanager
 from typing import Any, cast
 from urllib.parse import quote
@@ -19,6 +19,7 @@ from a2a.types.a2a_pb2 import (
     SendMessageRequest,
     StreamResponse,
     SubscribeToTaskRequest,
+    Task,
 )
 from a2a.utils.errors import A2AError
 from google.protobuf.json_format import Error as FormError
@@ -63,20 +64,22 @@ class Standard:
         return self._sending(outgoing, streaming=True)
 
     async def get(self, task_id: str) -> Json:
-        request = GetTaskRequest(id=self._id(task_id))
-        with self._sense():
-            async with self._caller.patience():
-                return {"task": MessageToDict(await self._open(False).get_task(request))}
+        return await self._task(self._open(False).get_task(GetTaskRequest(id=self._id(task_id))))
 
     async def cancel(self, task_id: str) -> Json:
-        request = CancelTaskRequest(id=self._id(task_id))
-        with self._sense():
-            async with self._caller.patience():
-                return {"task": MessageToDict(await self._open(False).cancel_task(request))}
+        return await self._task(self._open(False).cancel_task(CancelTaskRequest(id=self._id(task_id))))
 
     def subscribe(self, task_id: str) -> AsyncGenerator[Json, None]:
         request = SubscribeToTaskRequest(id=self._id(task_id))
         return self._results(self._open(True).subscribe(request))
+
+    async def _task(self, asking: Coroutine[Any, Any, Task]) -> Json:
+        with self._sense():
+            async with self._caller.patience():
+                task = await asking
+            if not task.id:  # protobuf leaves out what it does not know, the whole answer even
+                raise ValueError("a task without an id")
+            return {"task": MessageToDict(task)}
 
     def _open(self, streaming: bool) -> Client:
         config = ClientConfig(

@@ -353,7 +353,7 @@ def test_what_is_too_large_or_never_ends_is_cut(
 
     fake.on["/rpc"] = chatter
     with pytest.raises(SynapseError, match="more than 1 MB, and was cut off"):
-        client.send_message("weather", "rain?", wait=True)
+        client.send_message("weather", "rain?", wait=True, timeout=60)
 
 
 def test_a_slow_agent(client: A2AClient, fake: FakeAgent, monkeypatch: pytest.MonkeyPatch) -> None:
