@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 
 import pytest
@@ -86,3 +87,30 @@ def test_everybody(town: Town) -> None:
         town.directory.everybody()
     town.add("b", "codex", 8120)
     assert [peer.name for peer in town.directory.everybody()] == ["b"]
+
+
+def test_an_address_is_good_in_a_later_process_and_after_the_end(town: Town) -> None:
+    town.add("b", "codex", 8120)
+    town.external.add(
+        ExternalAgent(name="far", url="http://x.example", alias="far", endpoint="http://x.example/")
+    )
+    assert town.directory.author({"id": "id-b", "name": "b"}) is not None
+    for name, idempotent in (("b", True), ("far", False)):
+        address = town.directory.find(name).address
+        town.local.unregister("id-b")
+        again = town.directory.at(address, name)
+        assert (again.name, again.address, again.idempotent) == (name, address, idempotent)
+    ended = town.directory.at("agent:id-b", "b")
+    assert ended.sender == {"id": "id-b", "name": "b"} and town.directory.author(ended.sender) is None
+    with pytest.raises(TargetError, match="b has ended: see `synapse logs b`"):
+        asyncio.run(ended.send("hello"))
+    with pytest.raises(NoSuchAgent, match="mesh:x"):
+        town.directory.at("mesh:x", "x")
+
+
+def test_the_commands_that_a_person_types(town: Town) -> None:
+    here = town.directory.at("agent:id-b", "b").commands("0123456789")
+    assert here == ("01234567", "synapse task 01234567", "synapse input 01234567", "synapse cancel 01234567")
+    far = town.directory.at("alias:far", "far").commands("t 1;rm")
+    assert (far.short, far.shows) == ("t 1;rm", "synapse external task far 't 1;rm'")
+    assert far.answers == "synapse external send far --task 't 1;rm'"

@@ -10,6 +10,7 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
+from synapse.base.loading import load
 from synapse.base.urls import Pinned, UrlRefused, UrlUnresolved, pin_url_async
 from synapse.errors import SynapseError
 
@@ -76,13 +77,11 @@ class Caller:
     async def client(self) -> httpx.AsyncClient:
         """The HTTP client with all checks, which the SDK uses too."""
         if self._client is None:
-            self._client = await asyncio.to_thread(self._open)
+            await load("synapse.peers.external.checked")
+            from synapse.peers.external.checked import open_client
+
+            self._client = open_client(self.name, self._network, self._token)
         return self._client
-
-    def _open(self) -> httpx.AsyncClient:
-        from synapse.peers.external.checked import open_client
-
-        return open_client(self.name, self._network, self._token)
 
     async def ask(self, method: str, url: str, body: object = None, largest: int | None = None) -> Any:
         """The JSON of an answer."""

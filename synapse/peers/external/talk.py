@@ -9,6 +9,7 @@ from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from typing import TYPE_CHECKING
 
+from synapse.base.loading import load
 from synapse.errors import Refused, SynapseError
 from synapse.peers.external.agents import ExternalAgent
 from synapse.peers.external.card import OLD
@@ -31,14 +32,10 @@ async def protocol_of(agent: ExternalAgent, caller: Caller) -> Standard | Dialec
     """The calls that an agent understands."""
     if agent.protocol == OLD:
         return Dialect(agent, caller)
+    await load("synapse.peers.external.standard")
+    from synapse.peers.external.standard import Standard
 
-    def load() -> type[Standard]:
-        from synapse.peers.external.standard import Standard
-
-        return Standard
-
-    standard = await asyncio.to_thread(load)
-    return standard(agent, caller, await caller.client())
+    return Standard(agent, caller, await caller.client())
 
 
 class Talk:
@@ -111,7 +108,7 @@ class Talk:
             except NotThere:
                 await self._look()
                 if not self.task.asks:
-                    raise Refused(f"{self._agent.alias} does not ask any more: nothing was sent.") from None
+                    raise Refused(f"{self._agent.alias}: {GONE}") from None
         self._take(await protocol.send(outgoing))
 
     # --- what comes back ----------------------------------------------------------------------------------
