@@ -1,22 +1,20 @@
-"""The client: to agents on this machine over their private sockets, to agents elsewhere by their cards.
+"""The client for scripts: to agents on this machine over their private sockets, to external ones by alias.
 
-`AsyncA2AClient` does the work; `A2AClient` is the same for whoever has no event loop.
+`AsyncA2AClient` does the work; `A2AClient` is the same for code without an event loop.
 """
 
 from __future__ import annotations
 
 import asyncio
-import os
-from typing import NamedTuple
 
-from synapse.errors import SynapseError
 from synapse.peers.external.agents import ExternalAgent, ExternalAgentRegistry
 from synapse.peers.external.client import ExternalClient
-from synapse.peers.external.wire import EXTENSION
-from synapse.peers.local import ANSWER, TAKEN, LocalAgents, Target
-from synapse.peers.task import A2AMessage, A2ATask, Json, OnEvent, StillWorking
+from synapse.peers.external.peer import ExternalPeer
+from synapse.peers.local import LocalAgents, Target
+from synapse.peers.local_peer import LocalPeer
+from synapse.peers.origin import Origin
+from synapse.peers.task import A2AMessage, A2ATask, OnEvent, StillWorking
 from synapse.registry import AgentRegistry
-from synapse.tasks.loop_guard import KEY, NOTICE, Chain
 
 __all__ = [
     "A2AClient",
@@ -30,24 +28,6 @@ __all__ = [
 ]
 
 TIMEOUT = 300.0  # seconds to wait for a reply; after that nothing is canceled
-
-
-class Origin(NamedTuple):
-    """The agent that a message comes from. `in_turn`: the agent itself sends it, out of its own turn, and
-    whoever waits, it is the agent; else a human does, at its terminal."""
-
-    id: str
-    name: str
-    in_turn: bool = True
-
-    @classmethod
-    def from_environment(cls) -> Origin | None:
-        agent_id = os.environ.get("SYNAPSE_AGENT_ID")
-        return cls(agent_id, os.environ.get("SYNAPSE_AGENT_NAME") or agent_id) if agent_id else None
-
-    @property
-    def sender(self) -> Json:
-        return {"id": self.id, "name": self.name}
 
 
 class AsyncA2AClient:
@@ -89,22 +69,17 @@ class AsyncA2AClient:
         `waits` says that somebody waits for the reply, if not this call.
         Raises StillWorking when time is up, Refused in the agent's own words, TargetError if it has ended.
         """
-        patience = self.timeout if timeout is None else timeout
-        task = await self.local.send(
-            endpoint,
-            A2AMessage.of(message),
-            priority,
-            sender=self._sender,
-            metadata=await self._metadata(wait if waits is None else waits),
+        return await self._at(endpoint).send(
+            message,
+            priority=priority,
+            wait=wait,
+            timeout=self._patience(timeout),
+            on_event=on_event,
+            through_questions=through_questions,
+            request_id=request_id or "",
             context_id=context_id,
-            request_id=request_id,
-            timeout=max(min(patience, ANSWER), TAKEN) if wait else ANSWER,
+            waits=waits,
         )
-        if on_event is not None:
-            on_event("queued", {"task_id": task.id, "state": task.status, "note": task.note})
-        if not wait:
-            return task
-        return await self.local.follow(endpoint, task, patience, on_event, through_questions)
 
     async def follow_local(
         self,
@@ -115,25 +90,24 @@ class AsyncA2AClient:
         through_questions: bool = False,
     ) -> A2ATask:
         """Wait for a task that was sent before."""
-        patience = self.timeout if timeout is None else timeout
-        task = await self.local.get(endpoint, task_id)
-        if task.ended:
-            return task
-        task.artifacts.clear()  # they are told again
-        return await self.local.follow(endpoint, task, patience, on_event, through_questions)
+        return await self._at(endpoint).follow(
+            task_id,
+            timeout=self._patience(timeout),
+            on_event=on_event,
+            through_questions=through_questions,
+        )
 
     async def get_local_task(self, endpoint: Target, task_id: str) -> A2ATask:
-        return await self.local.get(endpoint, task_id)
+        return await self._at(endpoint).get(task_id)
 
     async def answer_local(self, endpoint: Target, task_id: str, text: str) -> None:
         """Answer what a task asks. A human at an agent's terminal is no agent."""
-        sender = self._sender if self.origin and self.origin.in_turn else None
-        await self.local.answer(endpoint, task_id, text, sender)
+        await self._at(endpoint).answer(task_id, text)
 
     async def cancel_local_task(self, endpoint: Target, task_id: str) -> A2ATask:
-        return await self.local.cancel(endpoint, task_id)
+        return await self._at(endpoint).cancel(task_id)
 
-    # --- elsewhere ----------------------------------------------------------------------------------------
+    # --- external agents ----------------------------------------------------------------------------------
 
     async def discover(self, url: str, alias: str | None = None, token: str | None = None) -> ExternalAgent:
         return await self.external.discover(url, alias, token)
@@ -155,7 +129,7 @@ class AsyncA2AClient:
     ) -> A2ATask:
         """With `task_id`, the message is the answer to what that task asks."""
         task = A2ATask(task_id, context_id=context_id)
-        return await self._say(alias, A2AMessage.of(message), wait, timeout, on_event, task)
+        return await self.answer_task(alias, task, message, wait, timeout, on_event=on_event)
 
     async def answer_task(
         self,
@@ -167,8 +141,10 @@ class AsyncA2AClient:
         *,
         on_event: OnEvent | None = None,
     ) -> A2ATask:
-        """Answer what a task elsewhere asks; `task` is kept up to date."""
-        return await self._say(alias, A2AMessage.of(message), wait, timeout, on_event, task)
+        """Answer what a task asks; `task` is kept up to date."""
+        said, patience = A2AMessage.of(message), self._patience(timeout)
+        await self.peer(alias).say(task, said, wait=wait, timeout=patience, on_event=on_event)
+        return task
 
     async def follow_task(
         self,
@@ -178,27 +154,10 @@ class AsyncA2AClient:
         on_event: OnEvent | None = None,
         through_questions: bool = False,
     ) -> A2ATask:
-        """Wait for a task elsewhere that was sent before. An `A2ATask` is kept up to date."""
-        patience = self.timeout if timeout is None else timeout
-        found = A2ATask(task) if isinstance(task, str) else task
-        return await self.external.follow(alias, found, patience, on_event, through_questions)
-
-    async def _say(
-        self,
-        alias: str,
-        message: A2AMessage,
-        wait: bool,
-        timeout: float | None,
-        on_event: OnEvent | None,
-        task: A2ATask,
-    ) -> A2ATask:
-        patience = self.timeout if timeout is None else timeout
-        metadata: Json = {}
-        if not task.id or (self.origin and self.origin.in_turn):  # a human who answers is no agent
-            metadata = await self._metadata(wait)
-            if self._sender:
-                metadata[EXTENSION] = {"sender": self._sender}
-        return await self.external.send(alias, message, wait, patience, on_event, metadata, task)
+        """Wait for a task that was sent before. An `A2ATask` is kept up to date."""
+        return await self.peer(alias).follow(
+            task, timeout=self._patience(timeout), on_event=on_event, through_questions=through_questions
+        )
 
     async def get_task(self, alias: str, task_id: str) -> A2ATask:
         return await self.external.get_task(alias, task_id)
@@ -213,29 +172,18 @@ class AsyncA2AClient:
     def remove_agent(self, alias: str) -> bool:
         return self.registry.remove(alias)
 
-    # --- who sends ----------------------------------------------------------------------------------------
+    def peer(self, alias: str) -> ExternalPeer:
+        return ExternalPeer(self.external, alias, self.local, self.origin)
 
-    @property
-    def _sender(self) -> Json | None:
-        return self.origin.sender if self.origin else None
+    def _at(self, endpoint: Target) -> LocalPeer:
+        return LocalPeer(self.local, endpoint, origin=self.origin)
 
-    async def _metadata(self, wait: bool) -> Json:
-        """The chain of agents that this message comes through, ours the last."""
-        if self.origin is None:
-            return {}
-        chain = Chain()
-        if self.origin.in_turn:
-            try:
-                task = await self.local.running(self.origin.id)
-            except SynapseError:
-                task = None  # our own host cannot be asked: it is being replaced, or we have outlived it
-            chain = Chain.of(task.metadata, task.message.get("metadata")) if task else chain
-        found = chain.then(self.origin.id, wait and self.origin.in_turn).to_dict()
-        return {KEY: found | {NOTICE: True} if self.origin.in_turn and not wait else found}
+    def _patience(self, timeout: float | None) -> float:
+        return self.timeout if timeout is None else timeout
 
 
 class A2AClient:
-    """The same, each call in a loop of its own. Sends in the name of the agent that it is called in."""
+    """The same, each call in an event loop of its own. It sends in the name of the agent that it runs in."""
 
     def __init__(
         self,

@@ -64,10 +64,10 @@ ALLOWED: dict[str, set[str]] = {
     # commands
     "testing": {"relay", "terminal"},
     "demo": {"base", "errors", "terminal", "testing"},
-    "shell": {"base", "errors", "keys", "peers", "registry", "relay", "terminal"},
+    "shell": {"base", "errors", "keys", "peers", "relay", "terminal"},
     "cli": {
-        "a2a_client", "base", "config", "demo", "errors", "keys", "launch", "messages", "peers", "profiles",
-        "registry", "relay", "shell", "tasks", "terminal",
+        "a2a_client", "base", "config", "demo", "errors", "keys", "launch", "peers", "profiles", "registry",
+        "relay", "shell", "tasks", "terminal",
     },
     "tools": {"cli"},
     "dummy_agent": {"terminal"},
@@ -78,7 +78,8 @@ FREE = {"__init__", "__main__"}  # the public names, and the way into every comm
 STANDARD_LIBRARY_ONLY = {
     "errors", "base", "keys", "profiles", "config", "registry", "relay", "agent_context",
     "launch", "dummy_agent",
-    "peers.control", "peers.local", "peers.local_http", "peers.sse", "peers.task",
+    "peers.base", "peers.control", "peers.directory", "peers.local", "peers.local_http", "peers.local_peer",
+    "peers.origin", "peers.prompts", "peers.sse", "peers.task",
     "terminal.cells", "terminal.modes", "tasks.loop_guard",
 }  # fmt: skip
 EXCEPTIONS = {"base.yamlfile": {"yaml"}}  # only when its cache is cold

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import importlib
+import threading
 
-_turn = asyncio.Lock()
+_turn = threading.Lock()  # not of one event loop: scripts may have several
 
 
 async def load(*modules: str) -> None:
     """Have these imported; whoever imports them afterwards does not wait."""
-    async with _turn:
-        for module in modules:
-            await asyncio.to_thread(importlib.import_module, module)
+    for module in modules:
+        await asyncio.to_thread(_import, module)
+
+
+def _import(module: str) -> None:
+    with _turn:
+        importlib.import_module(module)

@@ -9,16 +9,18 @@ import sys
 import time
 from typing import Protocol
 
-from synapse.a2a_client import AsyncA2AClient, Origin
-from synapse.cli.leaving import Underway, elsewhere, leave
-from synapse.errors import NoSuchAgent, Refused, SynapseError, TargetError
+from synapse.cli.leaving import Underway, leave
+from synapse.errors import NoSuchAgent, SynapseError
 from synapse.launch.starter import find_or_start
-from synapse.messages.prompts import chosen
-from synapse.peers.task import A2ATask, Json, StillWorking
-from synapse.registry import AgentRegistry, Entry, current_dir
+from synapse.peers.base import Peer
+from synapse.peers.directory import open_directory
+from synapse.peers.origin import Origin
+from synapse.peers.task import A2ATask, Json, OnEvent, StillWorking
+from synapse.registry import ALL, ALL_HERE
 from synapse.terminal.cells import crop, printable
 
-SHOWN_EVERY = 1.0
+SHOWN_EVERY = 1.0  # seconds
+UNKNOWN = 3.0  # seconds before progress is shown of a message that the agent has not taken yet
 ASKS = 5  # the exit status
 
 
@@ -69,7 +71,7 @@ class PlainReply:
 
 class Conversation:
     def __init__(self, timeout: float, priority: int, as_json: bool) -> None:
-        self._client = AsyncA2AClient(Origin.from_environment(), timeout=timeout)
+        self._directory = open_directory(Origin.from_environment())
         self._timeout = timeout
         self._priority = priority
         self._json = as_json
@@ -83,68 +85,67 @@ class Conversation:
     # --- one agent ----------------------------------------------------------------------------------------
 
     async def send(self, target: str, message: str, wait: bool) -> int:
-        try:
-            entry = AgentRegistry().resolve(target)
-        except TargetError as error:
-            if self._client.registry.get(target) is not None:
-                return await self._send_elsewhere(target, message, wait)
-            if not isinstance(error, NoSuchAgent):
-                raise
-            entry = await asyncio.to_thread(find_or_start, target, _tell)
-        sent = self._sending_to(entry)
-        task = sent.take(await self._client.send_to_local(entry, message, self._priority, waits=wait))
+        sent = self._sending_to(await self._find(target))
         if not wait:
-            self._tell_sent(task, str(entry["name"]))
+            task = await sent.peer.send(message, priority=self._priority, on_event=_noting(sent))
+            self._tell_sent(sent.take(task), sent.name)
             return 0
         try:
-            task = sent.take(await self._until_done(entry, task))
+            task = sent.take(await self._until_done(sent, message))
         except StillWorking as late:
-            if self._json:
+            if self._json and late.task.id:
                 print_json(late.task.to_dict())
             raise
-        except TargetError:
-            task = await _last_known(task)  # the agent has ended: what became of the task is in its file
-            if not task.ended:
-                raise
-        return self._ended(task, str(entry["name"]))
+        return self._ended(task, sent.name)
 
-    def _sending_to(self, entry: Entry) -> Underway:
-        async def cancel(task_id: str) -> A2ATask:
-            return await self._client.cancel_local_task(entry, task_id)
+    async def _find(self, target: str) -> Peer:
+        try:
+            return self._directory.find(target)
+        except NoSuchAgent:
+            entry = await asyncio.to_thread(find_or_start, target, _tell)
+            return self._directory.find(str(entry["name"]))
 
-        self._sent.append(Underway(str(entry["name"]), cancel))
+    def _sending_to(self, peer: Peer) -> Underway:
+        self._sent.append(Underway(peer))
         return self._sent[-1]
 
-    async def _until_done(self, entry: Entry, task: A2ATask) -> A2ATask:
-        """One stream for all of it: what the agent asks is asked here, where somebody can answer."""
-        ticking = asyncio.ensure_future(self._tick(str(entry["name"]))) if self._talks else None
+    async def _until_done(self, sent: Underway, message: str) -> A2ATask:
+        """One wait for all of it: what the agent asks is asked here, where somebody can answer."""
+        ticking = asyncio.ensure_future(self._tick(sent)) if self._talks else None
         asks_here = sys.stdin.isatty() and self._talks
         asking: asyncio.Task[None] | None = None
+        note = _noting(sent)
 
         def on_event(kind: str, data: Json) -> None:
             nonlocal asking
+            note(kind, data)
             self._on_event(kind, data)
             if kind == "asks" and asks_here and (asking is None or asking.done()):
-                asking = asyncio.ensure_future(self._ask_here(entry, task.id, data, following))
+                asking = asyncio.ensure_future(self._ask_here(sent, data, following))
 
         following = asyncio.ensure_future(
-            self._client.follow_local(entry, task.id, self._timeout, on_event, through_questions=asks_here)
+            sent.peer.send(
+                message,
+                priority=self._priority,
+                wait=True,
+                timeout=self._timeout,
+                on_event=on_event,
+                through_questions=asks_here,
+            )
         )
         try:
             return await following
         except asyncio.CancelledError:
             if asking is None or not asking.done():
                 raise
-            return await self._client.get_local_task(entry, task.id)  # nothing was answered
+            return await sent.peer.get(sent.task)  # nothing was answered
         finally:
             for running in (ticking, asking):
                 if running is not None:
                     running.cancel()
             self._clear_line()
 
-    async def _ask_here(
-        self, entry: Entry, task_id: str, data: Json, following: asyncio.Future[A2ATask]
-    ) -> None:
+    async def _ask_here(self, sent: Underway, data: Json, following: asyncio.Future[A2ATask]) -> None:
         while True:
             self._clear_line()
             self.reply.settle()
@@ -157,59 +158,16 @@ class Conversation:
                 following.cancel()
                 return
             try:
-                await self._client.answer_local(entry, task_id, answer)
+                await sent.peer.answer(sent.task, answer)
                 return
             except SynapseError as error:
                 print(f"synapse: {error}", file=sys.stderr)
-
-    async def _send_elsewhere(self, alias: str, message: str, wait: bool) -> int:
-        self._sent.append(elsewhere(self._client, alias))
-        task = await self._say_elsewhere(self._sent[-1], message, wait)
-        if not wait:
-            self._tell_sent(task, alias)
-            return 0
-        while task.asks and sys.stdin.isatty() and self._talks:
-            self.reply.settle()
-            prompt = task.prompt or {}
-            answer = await _ask(prompt)
-            if not answer:
-                break
-            try:
-                task = await self._say_elsewhere(self._sent[-1], chosen(prompt, answer), wait, task)
-            except Refused as error:
-                print(f"synapse: {error}", file=sys.stderr)
-                task = await self._client.follow_task(alias, task.id, self._timeout)  # it may be answered
-        return self._ended(task, alias)
-
-    async def _say_elsewhere(
-        self, sent: Underway, message: str, wait: bool, asked: A2ATask | None = None
-    ) -> A2ATask:
-        """A message, or the answer to what was `asked`."""
-
-        def on_event(kind: str, data: Json) -> None:
-            sent.task = str(data.get("task_id") or sent.task)
-            if wait:
-                self._on_event(kind, data)
-
-        ticking = asyncio.ensure_future(self._tick(sent.name)) if self._talks and wait else None
-        try:
-            if asked is None:
-                saying = self._client.send_message(sent.name, message, wait, self._timeout, on_event=on_event)
-            else:
-                saying = self._client.answer_task(
-                    sent.name, asked, message, wait, self._timeout, on_event=on_event
-                )
-            return sent.take(await saying)
-        finally:
-            if ticking is not None:
-                ticking.cancel()
-                self._clear_line()
 
     def _tell_sent(self, task: A2ATask, name: str) -> None:
         if self._json:
             print_json(task.to_dict())
         else:
-            print(f"sent {task.id[:8]} to {name}: `{self._sent[-1].shows}` shows what becomes of it")
+            print(f"sent {task.id[:8]} to {name}: `{self._sent[-1].commands.shows}` shows what becomes of it")
 
     def _ended(self, task: A2ATask, name: str) -> int:
         if self._json:
@@ -222,7 +180,7 @@ class Conversation:
             offered = printable(", ".join(map(str, prompt.get("options") or ())))
             print(
                 f"{name} asks: {question}{f' [{offered}]' if offered else ''}\n"
-                f'answer it with `{self._sent[-1].answers} "…"`',
+                f'answer it with `{self._sent[-1].commands.answers} "…"`',
                 file=sys.stderr,
             )
             return ASKS
@@ -236,17 +194,10 @@ class Conversation:
     async def broadcast(self, message: str, wait: bool, here: bool = False) -> int:
         """To everybody who runs on this machine, or in this directory, but for whoever sends; each reply as
         it comes."""
-        me = self._client.origin.id if self._client.origin else None
-        entries = [e for e in AgentRegistry().list_agents().values() if e["agent_id"] != me]
-        if here:
-            entries = [e for e in entries if e["working_dir"] == current_dir()]
-        if here and not entries:
-            raise TargetError("no other agent runs in this directory: `synapse send all` reaches all.")
-        if not entries:
-            raise TargetError("no other agent is running: `synapse start <profile>` starts one.")
+        peers = self._directory.everybody(ALL_HERE if here else ALL)
         documents: list[Json] = []
         statuses: set[int] = set()
-        for done in asyncio.as_completed([self._one_of_all(entry, message, wait) for entry in entries]):
+        for done in asyncio.as_completed([self._one_of_all(peer, message, wait) for peer in peers]):
             name, task, status, said = await done
             statuses.add(status)
             document = {"agent": name, **(task.to_dict() if task else {})}
@@ -258,26 +209,29 @@ class Conversation:
         statuses.discard(0)
         return statuses.pop() if len(statuses) == 1 else int(bool(statuses))
 
-    async def _one_of_all(
-        self, entry: Entry, message: str, wait: bool
-    ) -> tuple[str, A2ATask | None, int, str]:
+    async def _one_of_all(self, peer: Peer, message: str, wait: bool) -> tuple[str, A2ATask | None, int, str]:
         """Its name, the task, what would be the exit status, and what there is to say."""
-        name, task = str(entry["name"]), None
-        sent = self._sending_to(entry)
+        sent, name = self._sending_to(peer), peer.name
         try:
-            task = sent.take(await self._client.send_to_local(entry, message, self._priority, waits=wait))
-            if not wait:
-                return name, task, 0, f"sent {task.id[:8]}"
-            task = sent.take(await self._client.follow_local(entry, task.id, self._timeout))
+            task = sent.take(
+                await peer.send(
+                    message,
+                    priority=self._priority,
+                    wait=wait,
+                    timeout=self._timeout,
+                    on_event=_noting(sent),
+                )
+            )
         except SynapseError as error:
-            if task and isinstance(error, TargetError):
-                task = sent.take(await _last_known(task))
-            sent.refused = task is None
-            if task is None or not task.ended:
-                return name, task, error.exit_status, str(error)
+            sent.refused = not sent.task
+            known = A2ATask(sent.task) if sent.task else None
+            late = error.task if isinstance(error, StillWorking) else known
+            return name, late, error.exit_status, str(error)
+        if not wait:
+            return name, task, 0, f"sent {task.id[:8]}"
         if task.asks:
             question = (task.prompt or {}).get("prompt")
-            return name, task, ASKS, f"it asks: {question} (answer with `synapse input {task.id[:8]} …`)"
+            return name, task, ASKS, f"it asks: {question} (answer with `{sent.commands.answers} …`)"
         if task.status == "completed":
             return name, task, 0, task.text
         return name, task, 1, f"it has not done it: {task.status}, {_why(task)}"
@@ -293,11 +247,13 @@ class Conversation:
         elif kind in ("queued", "working") and self._talks and not self.reply.begun:
             self._status = str(data.get("note") or kind)
 
-    async def _tick(self, name: str) -> None:
+    async def _tick(self, sent: Underway) -> None:
         began = time.monotonic()
+        while not sent.task and time.monotonic() - began < UNKNOWN:
+            await asyncio.sleep(0.05)
         while True:
             if not self.reply.begun and not self._asking:
-                note = f"→ {name}: {printable(self._status)} {time.monotonic() - began:.0f} s"
+                note = f"→ {sent.name}: {printable(self._status)} {time.monotonic() - began:.0f} s"
                 sys.stderr.write(f"\r\x1b[K{crop(note, _columns() - 1)}")
                 sys.stderr.flush()
             await asyncio.sleep(SHOWN_EVERY)
@@ -314,12 +270,13 @@ class Conversation:
         return leave(self._sent)
 
 
-async def _last_known(task: A2ATask) -> A2ATask:
-    """The task as its agent's file has it."""
-    from synapse.tasks.shelf import last_known
+def _noting(sent: Underway) -> OnEvent:
+    """The task's id is known as soon as the agent has told it: Ctrl-C may come before the reply."""
 
-    known = await last_known(task.id)
-    return A2ATask.from_dict(known.to_dict()) if known is not None else task
+    def note(kind: str, data: Json) -> None:
+        sent.task = str(data.get("task_id") or sent.task)
+
+    return note
 
 
 def _why(task: A2ATask) -> str:

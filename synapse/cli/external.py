@@ -8,7 +8,7 @@ import json
 import sys
 
 from synapse.a2a_client import A2AClient, A2ATask, ExternalAgent
-from synapse.cli.leaving import elsewhere, leave
+from synapse.cli.leaving import Underway, leave
 from synapse.cli.send import refuse_options
 from synapse.cli.shared.parser import EXTERNAL, Parser
 from synapse.errors import NoSuchAgent, SynapseError, UsageError
@@ -161,7 +161,7 @@ def _send(client: A2AClient, options: argparse.Namespace) -> int:
         raise UsageError("there is no message: give it as words, or - to read it from a pipe.")
     timeout = options.timeout or load_settings().response_timeout
 
-    sent = elsewhere(client.core, options.alias, options.task)
+    sent = Underway(client.core.peer(options.alias), options.task)
 
     def on_event(kind: str, data: dict[str, object]) -> None:
         sent.task = str(data.get("task_id") or sent.task)
@@ -172,21 +172,22 @@ def _send(client: A2AClient, options: argparse.Namespace) -> int:
         task = client.send_message(options.alias, text, not options.no_wait, timeout, on_event, options.task)
     except KeyboardInterrupt:
         return leave([sent])
-    return _show(task, options)
+    return _show(client, task, options)
 
 
 def _task(client: A2AClient, options: argparse.Namespace) -> int:
-    return _show(client.get_task(options.alias, options.id), options)
+    return _show(client, client.get_task(options.alias, options.id), options)
 
 
 def _cancel(client: A2AClient, options: argparse.Namespace) -> int:
-    task = asyncio.run(client.core.external.cancel_task(options.alias, options.id))
+    task = asyncio.run(client.core.peer(options.alias).cancel(options.id))
     print(f"{printable(task.id)} is {printable(task.status)}")
     return 0 if task.status == "canceled" else 1
 
 
-def _show(task: A2ATask, options: argparse.Namespace) -> int:
+def _show(client: A2AClient, task: A2ATask, options: argparse.Namespace) -> int:
     """The reply alone on stdout, so that pipes work."""
+    commands = client.core.peer(options.alias).commands(task.id)
     if options.json:
         print(json.dumps(task.to_dict(), ensure_ascii=False, indent=2))
     elif task.text:
@@ -196,15 +197,10 @@ def _show(task: A2ATask, options: argparse.Namespace) -> int:
         raise SynapseError(f"{options.alias}: {printable(str(why)).rstrip('.')}.")
     if task.asks:
         asked = printable(str((task.prompt or {}).get("prompt") or "something"))
-        print(
-            f"{options.alias} asks: {asked}\nanswer it with "
-            f'`synapse external send {options.alias} --task {task.id} "…"`',
-            file=sys.stderr,
-        )
+        print(f'{options.alias} asks: {asked}\nanswer it with `{commands.answers} "…"`', file=sys.stderr)
         return ASKS
     if not task.ended:
-        follow = f"`synapse external task {options.alias} {task.id}` shows what becomes of it"
-        print(f"synapse: {task.status}: {follow}.", file=sys.stderr)
+        print(f"synapse: {task.status}: `{commands.shows}` shows what becomes of it.", file=sys.stderr)
     return 0
 
 

@@ -1,30 +1,25 @@
-"""Ctrl-C while something is waited for: what goes on is said, and cancelled if the human says so."""
+"""Ctrl-C during a wait: says which tasks go on, and cancels them if the person wants that."""
 
 from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
-from synapse.a2a_client import AsyncA2AClient
 from synapse.errors import SynapseError
+from synapse.peers.base import Commands, Peer
 from synapse.peers.task import A2ATask
 from synapse.terminal.cells import printable
 
 INTERRUPTED = 130  # the exit status
-
-Cancel = Callable[[str], Coroutine[Any, Any, A2ATask]]  # given the task's id
 
 
 @dataclass
 class Underway:
     """A message that was sent, and the task that it has become."""
 
-    name: str  # whose it is
-    cancel: Cancel
-    elsewhere: bool = False
+    peer: Peer
     task: str = ""  # its id, once the agent has told it
     ended: bool = False
     refused: bool = False
@@ -34,35 +29,12 @@ class Underway:
         return task
 
     @property
-    def short(self) -> str:
-        return printable(self.task) if self.elsewhere else self.task[:8]
+    def name(self) -> str:
+        return self.peer.name
 
     @property
-    def shows(self) -> str:
-        return (
-            f"synapse external task {self.name} {self.short}"
-            if self.elsewhere
-            else f"synapse task {self.short}"
-        )
-
-    @property
-    def answers(self) -> str:
-        what = f"external send {self.name} --task" if self.elsewhere else "input"
-        return f"synapse {what} {self.short}"
-
-    @property
-    def cancels(self) -> str:
-        what = f"external cancel {self.name}" if self.elsewhere else "cancel"
-        return f"synapse {what} {self.short}"
-
-
-def elsewhere(client: AsyncA2AClient, alias: str, task_id: str = "") -> Underway:
-    """A message to an agent elsewhere; `task_id` of the task that it is an answer to."""
-
-    async def cancel(task_id: str) -> A2ATask:
-        return await client.external.cancel_task(alias, task_id)
-
-    return Underway(alias, cancel, elsewhere=True, task=task_id)
+    def commands(self) -> Commands:
+        return self.peer.commands(self.task)
 
 
 def leave(sent: Sequence[Underway]) -> int:
@@ -99,15 +71,15 @@ async def _cancel(going: Sequence[Underway]) -> None:
 
     async def cancel(one: Underway) -> None:
         try:
-            state = (await one.cancel(one.task)).status
+            state = (await one.peer.cancel(one.task)).status
             sentence = f"{one.name} has not canceled it yet: it is {printable(state)}"
         except SynapseError as error:
             state, sentence = "", printable(str(error)).rstrip(".")
         one.ended = True
         if state == "canceled":
-            _say(f"canceled {one.short}" + (f" of {one.name}" if len(going) > 1 else ""))
+            _say(f"canceled {one.commands.short}" + (f" of {one.name}" if len(going) > 1 else ""))
         else:
-            _say(f"synapse: {sentence}; `{one.shows}` shows what becomes of it.")
+            _say(f"synapse: {sentence}; `{one.commands.shows}` shows what becomes of it.")
 
     await asyncio.gather(*map(cancel, going))
 
@@ -115,9 +87,10 @@ async def _cancel(going: Sequence[Underway]) -> None:
 def _tell(going: Sequence[Underway]) -> None:
     if len(going) == 1:
         (one,) = going
-        _say(f"{one.name} goes on: `{one.shows}` shows the reply, `{one.cancels}` cancels the task")
+        _, shows, _, cancels = one.commands
+        _say(f"{one.name} goes on: `{shows}` shows the reply, `{cancels}` cancels the task")
     elif going:  # on this machine: only they are sent something together
-        names = _listed([f"{one.name} ({one.short})" for one in going])
+        names = _listed([f"{one.name} ({one.commands.short})" for one in going])
         _say(f"{names} go on: `synapse task ID` shows a reply, `synapse cancel ID` cancels a task")
 
 

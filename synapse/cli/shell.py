@@ -112,11 +112,11 @@ def _reader(session: Session, history: History, whole: IsWhole, settings: Settin
 
     if os.environ.get("TERM", "dumb") == "dumb":
         return PlainReader(prompt, whole)
-    from synapse.shell.people import people
+    from synapse.peers.directory import open_directory
     from synapse.shell.prompt import EditorReader
 
     startable = [name for name, agent in settings.agents.items() if agent.auto_start]
-    return EditorReader(session, history, lambda: people(startable), prompt, aside, whole)
+    return EditorReader(session, history, open_directory(startable=startable).listed, prompt, aside, whole)
 
 
 def _directory(session: Session) -> str:

@@ -53,28 +53,28 @@ def default_features(agent: Agent) -> list[object]:
 async def late_features(agent: Agent) -> list[object]:
     """What comes a moment after the start: messages to other agents, typed here, and replies from them."""
     await load("synapse.messages.messenger", "synapse.messages.notices")
-    from synapse.a2a_client import AsyncA2AClient, Origin
     from synapse.launch.starter import Starter
-    from synapse.messages.address_book import AddressBook
     from synapse.messages.messenger import Messenger
     from synapse.messages.notices import Notices
-    from synapse.messages.pending import Errands
+    from synapse.messages.pending import PendingMessages
+    from synapse.peers.directory import open_directory
+    from synapse.peers.origin import Origin
 
     hello = agent.hello
-    client = AsyncA2AClient(Origin(hello.agent_id, hello.name, in_turn=False))
+    origin = Origin(hello.agent_id, hello.name, in_turn=False)
     starter = Starter(hello.settings.agents, hello.working_dir, agent.umask)
+    directory = open_directory(origin, me=hello.entry, startable=starter.names, local=agent.registry)
     messenger = Messenger(
-        agent.controller,
-        client,
-        AddressBook(hello.entry, agent.registry, client.registry, starter.names),
-        Errands(os.path.join(hello.folder, "sent"), hello.run),
-        agent.engine,
-        agent.inbox,
-        agent.display.changed,
+        controller=agent.controller,
+        directory=directory,
+        pending=PendingMessages(os.path.join(hello.folder, "sent"), hello.run),
+        engine=agent.engine,
+        inbox=agent.inbox,
+        changed=agent.display.changed,
         starter=starter,
     )
     messenger.open(hello.settings.input_routing, asyncio.get_running_loop().call_later)
-    notices = Notices(agent.engine, client)
+    notices = Notices(agent.engine, directory, origin)
     notices.open()
     return [messenger, notices]
 

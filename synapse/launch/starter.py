@@ -130,7 +130,7 @@ def _not_running(target: str, name: str | None, settings: Settings) -> str:
     import difflib
 
     running = [str(entry["name"]) for entry in AgentRegistry().list_agents().values()]
-    known = {word.casefold(): word for word in [*profiles, *settings.agents, *_external(), *running]}
+    known = {word.casefold(): word for word in [*profiles, *settings.agents, *_aliases(), *running]}
     near = [known[word] for word in difflib.get_close_matches(target.casefold(), known, 3)]
     if near:
         return f"{sentence}; did you mean {' or '.join(near)}?"
@@ -141,7 +141,7 @@ def _not_running(target: str, name: str | None, settings: Settings) -> str:
     )
 
 
-def _external() -> list[str]:
+def _aliases() -> list[str]:
     from synapse.peers.external.agents import ExternalAgentRegistry
 
     return [agent.alias for agent in ExternalAgentRegistry().list_agents()]

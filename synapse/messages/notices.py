@@ -10,11 +10,11 @@ import asyncio
 import logging
 import time
 
-from synapse.a2a_client import AsyncA2AClient
 from synapse.base.states import COMPLETED, FAILED, REJECTED
 from synapse.errors import SynapseError
 from synapse.event_emitter import SSEEvent
-from synapse.peers.task import A2AMessage
+from synapse.peers.directory import Directory
+from synapse.peers.origin import Origin
 from synapse.tasks.engine import TaskEngine
 from synapse.tasks.loop_guard import KEY, Chain, wants_notice
 from synapse.tasks.task import Task
@@ -27,11 +27,12 @@ PRIORITY = 2
 
 
 class Notices:
-    """`client` sends in the name of the agent whose tasks these are."""
+    """`me` is the agent whose tasks these are; the directory sends in its name."""
 
-    def __init__(self, engine: TaskEngine, client: AsyncA2AClient) -> None:
+    def __init__(self, engine: TaskEngine, directory: Directory, me: Origin) -> None:
         self._engine = engine
-        self._client = client
+        self._directory = directory
+        self._me = me
         self._under_way: set[asyncio.Task[None]] = set()
 
     def open(self) -> None:
@@ -52,23 +53,19 @@ class Notices:
 
     async def _send(self, task: Task) -> None:
         """To whoever has sent the task, if it still runs."""
-        assert task.sender is not None and self._client.origin is not None
-        entry = self._client.local.registry.list_agents().get(str(task.sender["id"]))
-        if entry is None:
+        peer = self._directory.author(task.sender or {})
+        if peer is None:
             return
-        me = self._client.origin
-        chain = Chain.of(task.metadata, task.message.get("metadata")).then(me.id, waits=False)
+        chain = Chain.of(task.metadata, task.message.get("metadata")).then(self._me.id, waits=False)
         try:
-            await self._client.local.send(
-                entry,
-                A2AMessage.from_text(notice(task)),
-                PRIORITY,
-                sender=me.sender,
-                metadata={KEY: chain.to_dict()},
+            await peer.send(
+                notice(task),
+                priority=PRIORITY,
                 request_id=f"reply/{task.id}",
+                metadata={KEY: chain.to_dict()},
             )
         except SynapseError as error:
-            logger.warning("the reply to task %s did not reach %s: %s", task.id, entry["name"], error)
+            logger.warning("the reply to task %s did not reach %s: %s", task.id, peer.name, error)
 
 
 def notice(task: Task) -> str:

@@ -17,14 +17,15 @@ logger = logging.getLogger(__name__)
 
 KEPT = 100
 FOREVER = 604_800.0  # seconds: nobody waits in front of it
+_KINDS = ("agent", "alias")  # of addresses: a local agent's id, an external agent's alias
 _NAME = re.compile(r"[\w.-]{1,100}")
 
 
 @dataclass
-class Errand:
-    """One message to one agent. `agent` is the id of a local one, `alias` names one elsewhere.
+class PendingMessage:
+    """One message to one agent. `address` is the peer's, unless the agent has yet to be started.
 
-    `begun`: it may have been sent to the one elsewhere, which has told no `task` yet.
+    `begun`: it may have been sent, to an agent that could not tell it from a second one.
     """
 
     id: str
@@ -34,8 +35,7 @@ class Errand:
     priority: int = 1
     timeout: float | None = None
     sent_at: float = 0.0
-    agent: str = ""
-    alias: str = ""
+    address: str = ""
     begun: bool = False
     task: str = ""
     context: str = ""
@@ -45,47 +45,47 @@ class Errand:
     ended_at: float = 0.0
 
 
-class Errands:
+class PendingMessages:
     """`run` names this run of the agent: what others have left is dropped."""
 
     def __init__(self, folder: str, run: str) -> None:
         self._folder = folder
         self._run = run
-        self._known: dict[str, Errand] = {}
+        self._known: dict[str, PendingMessage] = {}
 
-    def load(self) -> list[Errand]:
+    def load(self) -> list[PendingMessage]:
         """Those of this run, in the order in which they were sent."""
         found = []
         for name in self._names():
             path = os.path.join(self._folder, name)
-            errand = _read(path, self._run)
-            if errand is None or f"{errand.id}.json" != name:
+            message = _read(path, self._run)
+            if message is None or f"{message.id}.json" != name:
                 _unlink(path)
             else:
-                found.append(errand)
-        found.sort(key=lambda errand: errand.sent_at)
-        self._known = {errand.id: errand for errand in found}
+                found.append(message)
+        found.sort(key=lambda message: message.sent_at)
+        self._known = {message.id: message for message in found}
         return found
 
-    def get(self, name: str) -> Errand | None:
+    def get(self, name: str) -> PendingMessage | None:
         return self._known.get(name)
 
-    def save(self, errand: Errand) -> None:
+    def save(self, message: PendingMessage) -> None:
         """Raises OSError when it cannot be stored."""
-        assert _NAME.fullmatch(errand.id), errand.id
+        assert _NAME.fullmatch(message.id), message.id
         paths.private_dir(self._folder)
-        path = os.path.join(self._folder, f"{errand.id}.json")
+        path = os.path.join(self._folder, f"{message.id}.json")
         with open(path + ".new", "w", encoding="utf-8", errors="replace") as file:
-            json.dump({"run": self._run, **asdict(errand)}, file, ensure_ascii=False)
+            json.dump({"run": self._run, **_to_json(message)}, file, ensure_ascii=False)
         os.replace(path + ".new", path)
-        self._known[errand.id] = errand
+        self._known[message.id] = message
         self._drop_old()
 
     def _drop_old(self) -> None:
-        done = [errand for errand in self._known.values() if errand.ended]
-        for errand in done[: max(len(self._known) - KEPT, 0)]:
-            del self._known[errand.id]
-            _unlink(os.path.join(self._folder, f"{errand.id}.json"))
+        done = [message for message in self._known.values() if message.ended]
+        for message in done[: max(len(self._known) - KEPT, 0)]:
+            del self._known[message.id]
+            _unlink(os.path.join(self._folder, f"{message.id}.json"))
 
     def _names(self) -> list[str]:
         try:
@@ -94,14 +94,26 @@ class Errands:
             return []
 
 
-def _read(path: str, run: str) -> Errand | None:
+def _to_json(message: PendingMessage) -> dict[str, object]:
+    """An address of one of these kinds is written as a field of that name."""
+    document = asdict(message)
+    kind, _, place = message.address.partition(":")
+    if kind in _KINDS or not kind:
+        del document["address"]
+    return document | dict.fromkeys(_KINDS, "") | ({kind: place} if kind in _KINDS else {})
+
+
+def _read(path: str, run: str) -> PendingMessage | None:
     try:
         with open(path, encoding="utf-8") as file:
             document = json.load(file)
         if document.pop("run") != run:
             return None
-        known = {field.name for field in fields(Errand)}
-        return Errand(**{key: value for key, value in document.items() if key in known})
+        for kind in _KINDS:
+            if place := document.get(kind):
+                document["address"] = f"{kind}:{place}"
+        known = {field.name for field in fields(PendingMessage)}
+        return PendingMessage(**{key: value for key, value in document.items() if key in known})
     except (OSError, ValueError, TypeError, KeyError, AttributeError):
         return None
 

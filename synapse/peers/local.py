@@ -1,4 +1,7 @@
-"""Sending to agents on this machine: once, however often it takes, and following what becomes of it."""
+"""Requests to agents on this machine: a message arrives once, however often it has to be sent.
+
+A server that has only the specifications' endpoints (`/tasks/send`, `GET /tasks/{id}`) is polled.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +16,7 @@ from synapse.errors import Refused, SynapseError, TargetError, WaitTimeout
 from synapse.peers.local_http import Broken, Place, Response, exchange
 from synapse.peers.sse import EventTooLong, SSEReader
 from synapse.peers.task import A2AMessage, A2ATask, Json, OnEvent, StillWorking
+from synapse.peers.wire import events_of
 from synapse.registry import AgentRegistry, Entry
 
 Target = str | Entry  # an endpoint such as http://localhost:8100, or a registry entry
@@ -48,8 +52,11 @@ class LocalAgents:
         more = {"sender": sender, "metadata": metadata, "context_id": context_id}
         body |= {key: value for key, value in more.items() if value}
         path = f"/tasks/send-priority?priority={priority}"
-        answer = await agent.ask("POST", path, body, timeout=timeout, again=True)
-        return A2ATask.from_dict(answer["task"])
+        try:
+            answer = await agent.ask("POST", path, body, timeout=timeout, again=True)
+        except NoEndpoint:  # which knows nothing of request ids either
+            answer = await agent.ask("POST", "/tasks/send", body, timeout=timeout)
+        return A2ATask.from_dict(answer.get("task", answer))
 
     async def follow(
         self,
@@ -97,7 +104,8 @@ class LocalAgents:
 
     def _agent(self, target: Target) -> _Agent:
         if not isinstance(target, str):
-            return _Agent(self.registry, str(target["name"]), Place(str(target["socket"])), target)
+            place = Place(str(target.get("socket") or ""), int(str(target["port"])))
+            return _Agent(self.registry, str(target["name"]), place, target)
         parts = urlsplit(target if "//" in target else f"//{target}")
         try:
             port, host = parts.port, parts.hostname
@@ -109,6 +117,10 @@ class LocalAgents:
             if entry["port"] == port and entry.get("socket"):
                 return self._agent(entry)
         return _Agent(self.registry, f"the agent on port {port}", Place(port=port), None)
+
+
+class NoEndpoint(Refused):
+    """The server has no such endpoint."""
 
 
 class _Agent:
@@ -145,12 +157,18 @@ class _Agent:
 
     async def checked(self, response: Response) -> Json:
         """The JSON of an answer; a refusal in its own words."""
-        answer = await response.json()
+        missing = response.status in (404, 405)
+        try:
+            answer = await response.json()
+        except Broken:
+            if not missing:
+                raise
+            answer = None  # a page for people
         if response.status >= 400 or not isinstance(answer, dict):
             said = answer if isinstance(answer, dict) else {}
-            raise Refused(
-                f"{self.name} refused: {said.get('detail') or response.status}", str(said.get("code", ""))
-            )
+            code = str(said.get("code", ""))  # our servers name every refusal
+            kind = NoEndpoint if missing and not code else Refused
+            raise kind(f"{self.name} refused: {said.get('detail') or response.status}", code)
         return answer
 
     def check_alive(self, error: OSError) -> None:
@@ -202,7 +220,11 @@ class _Follower:
                 await self._read_whole()
                 return
             if response.status != 200:
-                await self._agent.checked(response)
+                try:
+                    await self._agent.checked(response)
+                except NoEndpoint:
+                    await self._poll()
+                    return
             reader = SSEReader()
             async with aclosing(response.pieces()) as pieces:
                 while True:
@@ -214,11 +236,24 @@ class _Follower:
                     if self._done:
                         return
 
+    async def _poll(self) -> None:
+        pause = PAUSE
+        while True:
+            answer = await self._agent.ask("GET", f"/tasks/{quote(self._task.id)}", again=True)
+            for event, data in events_of(answer):
+                self._tell(event, data)
+            if self._done:
+                return
+            pause = await rest(pause)
+
+    def _tell(self, event: str, data: Json) -> None:
+        for kind, told in self._task.take(event, data):
+            self._on_event(kind, told)
+
     def _take(self, reader: SSEReader, piece: bytes) -> None:
         try:
             for event in reader.feed(piece):
-                for kind, data in self._task.take(event.type, _object(event.data)):
-                    self._on_event(kind, data)
+                self._tell(event.type, _object(event.data))
                 self._last_id = event.id
         except (EventTooLong, ValueError) as error:
             raise SynapseError(f"{self._agent.name} sent a stream that makes no sense: {error}.") from error

@@ -53,7 +53,7 @@ class A2ATask:
     receipts: list[Json] = field(default_factory=list)
     metadata: Json = field(default_factory=dict)
     _told: tuple[object, ...] = ()
-    _delivered: bool = False
+    delivered: bool = False  # the agent has the message
 
     @classmethod
     def from_dict(cls, document: Mapping[str, Any]) -> A2ATask:
@@ -132,9 +132,9 @@ class A2ATask:
         return [*begun, (kind, {"state": self.status, "prompt": self.prompt, "note": self.note})]
 
     def _deliver(self, receipt: Json) -> list[tuple[str, Json]]:
-        if self._delivered:
+        if self.delivered:
             return []
-        self._delivered = True
+        self.delivered = True
         return [("delivered", receipt)]
 
     def _take_artifact(self, artifact: Json, data: Json) -> list[tuple[str, Json]]:

@@ -23,7 +23,8 @@ async def sun(request: Answering) -> None:
     elif "please ask" in json.dumps(request.body):
         await request.result({"task": {"id": "t1", "status": {"state": "TASK_STATE_INPUT_REQUIRED"}}})
     else:
-        await request.result(says("sun\x1b[2J"))
+        found = says("sun\x1b[2J")
+        await request.result(found["task"] if request.body["method"] == "GetTask" else found)
 
 
 def weather(fake: FakeAgent) -> None:
@@ -217,7 +218,7 @@ def test_what_goes_wrong_is_one_sentence_and_a_status(home: Home, tmp_path: Path
         open_token.write_text("s3cret")
         open_token.chmod(0o644)
         for words, status, sentence in [
-            (("send", "nobody", "hi"), 3, "no agent elsewhere is known as 'nobody'"),
+            (("send", "nobody", "hi"), 3, "no external agent is registered as 'nobody'"),
             (("remove", "nobody"), 3, "'nobody'"),
             (("send", "w", " "), 2, "there is no message"),
             (("send", "w", "the", "--colour"), 2, "put `--` before a message"),

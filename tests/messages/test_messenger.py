@@ -14,6 +14,7 @@ from synapse.messages.inbox import Answer, HandOver
 from synapse.messages.messenger import SHOWN_LIMIT
 from synapse.peers.task import A2ATask, StillWorking
 from synapse.registry import PROCESSING, READY
+from synapse.tasks import shelf
 from tests.support.messenger_desk import Desk, turn, with_desk
 
 
@@ -67,15 +68,15 @@ def test_everybody_even_if_the_host_died_half_way(tmp_path: Path) -> None:
     async def test(desk: Desk) -> None:
         for name in "cd":
             desk.registry.register(f"id-{name}", "dummy", 8201, READY, name=name, working_dir="/here")
-        save, saved = desk.errands.save, []
+        save, saved = desk.pending.save, []
 
-        def dies(errand: Any) -> None:
-            saved.append(errand)
-            save(errand)
+        def dies(message: Any) -> None:
+            saved.append(message)
+            save(message)
             if len(saved) == 2:
                 raise KeyboardInterrupt
 
-        desk.errands.save = dies  # type: ignore[method-assign]
+        desk.pending.save = dies  # type: ignore[method-assign]
         with pytest.raises(KeyboardInterrupt):
             desk.type("all", "hello")
         second = desk.again()
@@ -111,10 +112,10 @@ def test_a_full_disk(tmp_path: Path) -> None:
         desk.type("b", "hello")
         await turn()
 
-        def full(errand: Any) -> None:
+        def full(message: Any) -> None:
             raise OSError(28, "No space left on device")
 
-        desk.errands.save = full  # type: ignore[method-assign]
+        desk.pending.save = full  # type: ignore[method-assign]
         (answer,) = desk.type("b", "more", 2)
         assert answer is not None and "No space left" in answer, "not taken: it stays in the composer"
         desk.client.replies("done")
@@ -155,7 +156,7 @@ def test_the_other_has_ended_and_its_file_knows_more(
             document = {"id": task_id, "status": "completed", "artifacts": [{"data": "in time"}]}
             return SimpleNamespace(ended=known, to_dict=lambda: document)
 
-        monkeypatch.setattr(module, "last_known", last_known)
+        monkeypatch.setattr(shelf, "last_known", last_known)
         desk.client.reply.set_exception(TargetError("b has ended."))
         second = desk.again()  # it never saw the other alive
         for one in (desk, second):
@@ -204,7 +205,7 @@ def test_five_megabytes(tmp_path: Path) -> None:
         await turn()
         (entry,) = desk.inbox.entries
         assert len(entry.reply) < SHOWN_LIMIT + 200 and "`synapse task task-b` shows all of it" in entry.reply
-        assert desk.again().errands.load()[0].reply == text
+        assert desk.again().pending.load()[0].reply == text
         desk.messenger.inbox_action(HandOver("run-1", text))
         assert desk.shown()[1] == ("b", "failed") and "not handed over" in desk.inbox.entries[1].detail
 

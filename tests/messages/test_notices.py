@@ -8,9 +8,13 @@ from typing import Any
 
 import pytest
 
-from synapse.a2a_client import AsyncA2AClient, Origin
 from synapse.errors import TargetError
 from synapse.messages.notices import Notices, notice
+from synapse.peers.directory import Directory
+from synapse.peers.local import LocalAgents
+from synapse.peers.local_peer import LocalSource
+from synapse.peers.origin import Origin
+from synapse.peers.task import A2ATask
 from synapse.registry import AgentRegistry
 from synapse.tasks.engine import TaskEngine
 from synapse.tasks.loop_guard import KEY
@@ -26,21 +30,24 @@ class Here:
     def __init__(self, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         registry = AgentRegistry(path)
         registry.register("id-a", "dummy", 8200, name="a")
-        self.client = AsyncA2AClient(Origin("id-b", "b", in_turn=False), local=registry)
+        self.me = Origin("id-b", "b", in_turn=False)
+        agents = LocalAgents(registry)
+        self.directory = Directory([LocalSource(agents, self.me)])
         self.engine = TaskEngine(TaskStore())
         self.sent: list[tuple[str, str, dict[str, Any]]] = []
         self.gone = False
-        monkeypatch.setattr(self.client.local, "send", self._send)
+        monkeypatch.setattr(agents, "send", self._send)
 
     def open_notices(self) -> None:
-        notices = Notices(self.engine, self.client)
+        notices = Notices(self.engine, self.directory, self.me)
         self.engine.store.on_event(notices.task_changed)
         notices.open()
 
-    async def _send(self, entry: Any, message: Any, priority: int, **more: Any) -> None:
+    async def _send(self, entry: Any, message: Any, priority: int, **more: Any) -> A2ATask:
         if self.gone:
             raise TargetError("a has ended.")
         self.sent.append((entry["name"], message.text, more))
+        return A2ATask("t")
 
     def task(self, metadata: Any = WANTED, sender: str = "id-a") -> Task:
         task = self.engine.submit(

@@ -12,8 +12,14 @@ import pytest
 
 from synapse.a2a_client import AsyncA2AClient, ExternalAgentRegistry, Origin
 from synapse.messages.inbox import Answer, Entry
+from synapse.peers.base import Source
 from synapse.peers.external import talk as external_talk
+from synapse.peers.external.client import ExternalClient
+from synapse.peers.external.peer import ExternalSource
+from synapse.peers.local import LocalAgents
+from synapse.peers.local_peer import LocalSource
 from synapse.registry import READY, AgentRegistry
+from synapse.registry import Entry as RegistryEntry
 from tests.support.a2a_server import Served, served
 from tests.support.fake_agent import Answering, FakeAgent, fake_agent, never, says
 from tests.support.messenger_desk import Desk
@@ -34,6 +40,10 @@ class FarDesk(Desk):
         super().__init__(
             path, registry, AsyncA2AClient(Origin("id-a", "a", in_turn=False), external=external)
         )
+
+    def sources(self, external: ExternalAgentRegistry, me: RegistryEntry) -> list[Source]:
+        agents, origin = LocalAgents(self.registry), self.client.origin
+        return [LocalSource(agents, origin, me), ExternalSource(ExternalClient(external), agents, origin)]
 
     def dies(self) -> FarDesk:
         for task in self.messenger._under_way:
@@ -260,13 +270,13 @@ def test_a_full_disk_and_no_one_who_waits(tmp_path: Path, fake: FakeAgent) -> No
         assert desk.stored()["task"] == "t1" and methods(fake) == ["SendMessage"]
 
         desk.type("far", "hello again", 2)
-        desk.errands.save = full  # type: ignore[method-assign]
+        desk.pending.save = full  # type: ignore[method-assign]
         async with asyncio.timeout(10):
             while desk.inbox.entries[1].state != "failed":
                 await asyncio.sleep(0.01)
         assert "it was not" in desk.inbox.entries[1].detail and len(methods(fake)) == 1
 
-    def full(errand: Any) -> None:
+    def full(message: Any) -> None:
         raise OSError(28, "No space left on device")
 
     with_fake(tmp_path, fake, test)

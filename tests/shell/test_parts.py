@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 
 from synapse.keys.commands import Command, Refusal
+from synapse.peers.base import Listed
+from synapse.peers.directory import open_directory
 from synapse.peers.external.agents import ExternalAgent, ExternalAgentRegistry
 from synapse.shell import completion
 from synapse.shell.channel import Channel, Ended, Taking
@@ -18,7 +20,6 @@ from synapse.shell.dialects import BASH, FISH, POSIX, ZSH, Dialect, find_shell, 
 from synapse.shell.history import KEPT, History
 from synapse.shell.line import Lines, is_whole
 from synapse.shell.marks import Marks
-from synapse.shell.people import Person, people
 from synapse.shell.readers import whole_command
 from tests.support.home import Home
 
@@ -69,12 +70,12 @@ def test_refused(line: str, said: str) -> None:
 
 # --- completion ---------------------------------------------------------------------------------------------
 
-PEOPLE = [Person("claude", "claude, ready"), Person("codex", "codex, processing"), Person("all", "everybody")]
+AGENTS = [Listed("claude", "claude, ready"), Listed("codex", "codex, processing"), Listed("all", "everybody")]
 SENT = ["@codex --return look at this", "@claude look there", "@claude look at this"]
 
 
 def test_who_can_be_started_is_offered(home: Home) -> None:
-    assert people(["gemini"]) == [Person("gemini", "not running")]
+    assert open_directory(startable=["gemini"]).listed() == [Listed("gemini", "not running")]
 
 
 def test_a_name_is_offered_once_for_whoever_would_be_sent_it(home: Home) -> None:
@@ -82,14 +83,14 @@ def test_a_name_is_offered_once_for_whoever_would_be_sent_it(home: Home) -> None
     registry.register("f" * 64, "claude", 8100, name="reviewer")
     for alias in ("Reviewer", "far"):
         ExternalAgentRegistry().add(ExternalAgent("Far", "http://127.0.0.1:1", alias=alias))
-    found = people(["far", "reviewer", "gemini"])
+    found = open_directory(startable=["far", "reviewer", "gemini"]).listed()
     assert [person.name for person in found] == ["reviewer", "all", "all-here", "far", "gemini"]
     assert found[0].about == "claude, processing"
     registry.unregister("f" * 64)
 
 
 def choices(text: str) -> list[str]:
-    return [choice.text for choice in completion.for_agent(text, PEOPLE, SENT)]
+    return [choice.text for choice in completion.for_agent(text, AGENTS, SENT)]
 
 
 def test_names_flags_and_what_was_sent() -> None:

@@ -7,15 +7,21 @@ from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import Any, cast
 
+from synapse.agent_terminal import AgentTerminal
 from synapse.config import AgentSettings, InputRouting
 from synapse.launch.starter import Starter
-from synapse.messages.address_book import AddressBook
 from synapse.messages.inbox import Inbox
 from synapse.messages.messenger import Messenger
-from synapse.messages.pending import Errands
+from synapse.messages.pending import PendingMessages
+from synapse.peers.base import Source
+from synapse.peers.directory import Directory
 from synapse.peers.external.agents import ExternalAgentRegistry
-from synapse.peers.task import A2ATask
-from synapse.registry import READY, AgentRegistry
+from synapse.peers.external.client import ExternalClient
+from synapse.peers.external.peer import ExternalSource
+from synapse.peers.local import LocalAgents
+from synapse.peers.local_peer import LocalSource
+from synapse.peers.task import A2AMessage, A2ATask
+from synapse.registry import READY, AgentRegistry, Entry
 from synapse.tasks.engine import TaskEngine
 from synapse.tasks.store import TaskStore
 
@@ -33,21 +39,29 @@ class Client:
         self.reply: asyncio.Future[A2ATask] = asyncio.get_running_loop().create_future()
         self.sending: Exception | None = None
 
-    async def send_to_local(self, entry: Any, text: str, priority: int, request_id: str) -> A2ATask:
+    async def send(
+        self, entry: Any, message: A2AMessage, priority: int, *, request_id: str, **_: Any
+    ) -> A2ATask:
         if self.sending is not None:
             raise self.sending
-        self.sent.append((str(entry["name"]), text, request_id))
+        self.sent.append((str(entry["name"]), message.text, request_id))
         return A2ATask(f"task-{entry['name']}")
 
-    async def follow_local(
-        self, entry: Any, task: str, patience: float, on_event: Any, through_questions: bool
+    async def running(self, agent_id: str) -> None:
+        pass
+
+    async def get(self, entry: Any, task_id: str) -> A2ATask:
+        return A2ATask(task_id)
+
+    async def follow(
+        self, entry: Any, task: A2ATask, patience: float, on_event: Any, through_questions: bool
     ) -> A2ATask:
         assert through_questions
-        self.followed.append(task)
+        self.followed.append(task.id)
         self.patience, self.event = patience, on_event
         return await asyncio.shield(self.reply)
 
-    async def answer_local(self, entry: Any, task: str, text: str) -> None:
+    async def answer(self, entry: Any, task: str, text: str, sender: Any) -> None:
         self.answers.append(text)
 
     def replies(self, text: str, status: str = "completed", **more: Any) -> None:
@@ -70,16 +84,28 @@ class Desk:
         self.controller = Controller()
         self.inbox = Inbox()
         self.engine = TaskEngine(TaskStore())
-        self.errands = Errands(str(path / "sent"), "run")
+        self.pending = PendingMessages(str(path / "sent"), "run")
         self.started: list[str] = []
         me = registry.list_agents()["id-a"]
         agents = {"gemini": AgentSettings(port=None, auto_start=True, profile="gemini")}
         self.starter = Starter(agents, "/here", 0o022)
-        book = AddressBook(me, registry, ExternalAgentRegistry(path / "external"), self.starter.names)
-        parts = (self.controller, self.client, book, self.errands, self.engine, self.inbox)
-        self.messenger = Messenger(*cast(Any, (*parts, lambda: None, self.starter)))
+        sources = self.sources(ExternalAgentRegistry(path / "external"), me)
+        self.messenger = Messenger(
+            controller=cast(AgentTerminal, self.controller),
+            directory=Directory(sources, self.starter.names, "a"),
+            pending=self.pending,
+            engine=self.engine,
+            inbox=self.inbox,
+            changed=lambda: None,
+            starter=self.starter,
+        )
         self.later: list[Callable[[], None]] = []
         self.messenger.open(ROUTING, lambda seconds, call: self.later.append(call))
+
+    def sources(self, external: ExternalAgentRegistry, me: Entry) -> list[Source]:
+        agents = cast(LocalAgents, self.client)
+        agents.registry = self.registry
+        return [LocalSource(agents, None, me), ExternalSource(ExternalClient(external), agents)]
 
     def again(self) -> Desk:
         return Desk(self.path, self.registry)

@@ -1,4 +1,4 @@
-"""Agents elsewhere, by alias: `~/.a2a/external/<alias>.json`, and a token in a file beside it."""
+"""External agents, by alias: `~/.a2a/external/<alias>.json`, and a token in a file beside it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An agent's card, as it comes from elsewhere: what it offers, and whether it can be believed. Pure."""
+"""The card of an external agent: what it offers, and whether it can be believed. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Speaking with agents elsewhere: reading their cards, sending, following. By whatever the card offers."""
+"""External agents: reading their cards, sending, following, in the protocol that the card offers."""
 
 from __future__ import annotations
 
@@ -7,15 +7,20 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from synapse.errors import NoSuchAgent, Refused, SynapseError, UsageError
 from synapse.peers.external.agents import ExternalAgent, ExternalAgentRegistry, check_alias, now
 from synapse.peers.external.card import CARD_PATHS, CardRefused, changes, read_card
 from synapse.peers.external.http import LARGEST_CARD, Caller, NotThere, network_of
-from synapse.peers.external.talk import Talk
-from synapse.peers.external.wire import Call, Wire, task_of
-from synapse.peers.task import A2AMessage, A2ATask, Json, OnEvent, StillWorking
+from synapse.peers.external.talk import Talk, protocol_of
+from synapse.peers.task import A2ATask, OnEvent, StillWorking
+from synapse.peers.wire import task_of
+
+if TYPE_CHECKING:
+    from synapse.peers.external.dialect import Dialect
+    from synapse.peers.external.standard import Standard
 
 CARD_AGE = 600.0  # seconds after which a card is read again before something is sent
 
@@ -30,9 +35,7 @@ class ExternalClient:
     def known(self, alias: str) -> ExternalAgent:
         agent = self.registry.get(alias)
         if agent is None:
-            raise NoSuchAgent(
-                f"no agent elsewhere is known as {alias!r}: `synapse external list` shows them."
-            )
+            raise NoSuchAgent(f"no external agent is registered as {alias!r}: `synapse external list` shows them.")
         return agent
 
     # --- cards --------------------------------------------------------------------------------------------
@@ -101,68 +104,36 @@ class ExternalClient:
 
     # --- tasks --------------------------------------------------------------------------------------------
 
-    async def send(
-        self,
-        alias: str,
-        message: A2AMessage,
-        wait: bool = False,
-        timeout: float | None = None,
-        on_event: OnEvent | None = None,
-        metadata: Json | None = None,
-        task: A2ATask | None = None,
-    ) -> A2ATask:
-        """The task that came of it, or `task`, if it is the answer to what that asks; with `wait`, when it
-        has ended or asks something."""
-        task = task or A2ATask("")
-        async with self._talk(alias, task, timeout, on_event) as talk:
-            await talk.send(message, metadata or {}, wait)
-        task.message = task.message or message.to_dict()
-        return task
-
-    async def follow(
-        self,
-        alias: str,
-        task: A2ATask,
-        timeout: float | None = None,
-        on_event: OnEvent | None = None,
-        through_questions: bool = False,
-    ) -> A2ATask:
-        """A task that was sent before, when it has ended or asks something; `through_questions`, only when it
-        has ended."""
-        async with self._talk(alias, task, timeout, on_event) as talk:
-            await talk.follow(through_questions)
-        return task
-
     @asynccontextmanager
-    async def _talk(
+    async def talk(
         self, alias: str, task: A2ATask, timeout: float | None, on_event: OnEvent | None
     ) -> AsyncGenerator[Talk, None]:
+        """To send and to follow `task`, which is kept up to date."""
         tell = on_event or (lambda kind, data: None)
         try:
             async with asyncio.timeout(timeout):
                 agent = await self._up_to_date(alias, tell)
                 async with self._caller(agent) as caller:
-                    yield Talk(agent, caller, task, tell)
+                    yield Talk(agent, await protocol_of(agent, caller), task, tell)
         except TimeoutError:
             where = f" It goes on there: `synapse external task {alias} {task.id}`." if task.id else ""
             raise StillWorking(f"{alias} has not finished within {timeout:g} s.{where}", task) from None
         self.registry.update_last_seen(agent.alias)
 
     async def get_task(self, alias: str, task_id: str) -> A2ATask:
-        return await self._about(alias, task_id, "get")
+        async with self._protocol(alias) as protocol:
+            return _identified(task_of(await protocol.get(task_id)), task_id)
 
     async def cancel_task(self, alias: str, task_id: str) -> A2ATask:
-        return await self._about(alias, task_id, "cancel")
+        async with self._protocol(alias) as protocol:
+            return _identified(task_of(await protocol.cancel(task_id)), task_id)
 
-    async def _about(self, alias: str, task_id: str, what: str) -> A2ATask:
+    @asynccontextmanager
+    async def _protocol(self, alias: str) -> AsyncGenerator[Standard | Dialect, None]:
         agent = self.known(alias)
-        wire = Wire(agent)
-        call = wire.cancel(task_id) if what == "cancel" else wire.get(task_id)
         async with self._caller(agent) as caller:
-            task = task_of(wire.result(await caller.ask(call)))
+            yield await protocol_of(agent, caller)
         self.registry.update_last_seen(agent.alias)
-        task.id = task.id or task_id
-        return task
 
     def _caller(self, agent: ExternalAgent) -> Caller:
         return Caller(agent.alias, agent.network, self.registry.token(agent.alias))
@@ -174,16 +145,21 @@ async def _read_card(url: str, name: str, network: str, token: str | None) -> Ex
         for path in CARD_PATHS:
             where = url + path
             try:
-                card = await caller.ask(Call("GET", where, None, {}), LARGEST_CARD)
+                card = await caller.ask("GET", where, largest=LARGEST_CARD)
             except NotThere:
                 continue
             except Refused:
                 if token is None:
                     raise
                 async with Caller(name, network, token) as trusted:
-                    card = await trusted.ask(Call("GET", where, None, {}), LARGEST_CARD)
+                    card = await trusted.ask("GET", where, largest=LARGEST_CARD)
             return read_card(card, url, where)
     raise CardRefused(f"there is no agent at {url}: it has no card under {' or '.join(CARD_PATHS)}.")
+
+
+def _identified(task: A2ATask, task_id: str) -> A2ATask:
+    task.id = task.id or task_id
+    return task
 
 
 def _base(url: str) -> str:

@@ -21,7 +21,6 @@ from synapse.a2a_client import (
 from synapse.errors import NoSuchAgent, Refused, SynapseError, UsageError
 from synapse.peers.external import client as external_client
 from synapse.peers.external import http as external_http
-from synapse.peers.external import talk as external_talk
 from synapse.peers.external.card import CardRefused
 from synapse.peers.external.http import AddressRefused, Unreachable
 from tests.support.a2a_server import served
@@ -310,6 +309,25 @@ def test_five_megabytes_arrive(client: A2AClient, fake: FakeAgent) -> None:
     assert client.send_message("weather", "all of it", wait=True).text == text
 
 
+@pytest.mark.parametrize("streaming", [True, False])
+def test_line_separators_and_broken_text(client: A2AClient, fake: FakeAgent, streaming: bool) -> None:
+    """U+2028 and U+0085 end a line for Python, not for JSON; half a surrogate pair has no bytes."""
+    text = "one\u2028two\u0085three"
+    rpc_result = {"jsonrpc": "2.0", "id": 1, "result": says(text)}
+
+    async def answer(request: Answering) -> None:
+        await request.begin(kind="text/event-stream" if streaming else "application/json")
+        document = json.dumps(rpc_result, ensure_ascii=False).encode()
+        await request.piece(b"data: " + document + b"\n\n" if streaming else document)
+        await request.end()
+
+    fake.on["/rpc"] = answer
+    client.discover(fake.url, "weather")
+    assert client.send_message("weather", "half \ud83d", wait=True).text == text
+    (request,) = fake.calls("/rpc")
+    assert request.body["params"]["message"]["parts"] == [{"text": "half ?"}]
+
+
 def test_what_is_too_large_or_never_ends_is_cut(
     client: A2AClient, fake: FakeAgent, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -322,7 +340,7 @@ def test_what_is_too_large_or_never_ends_is_cut(
 
     fake.on["/rpc"] = endless
     client.discover(fake.url, "weather")
-    monkeypatch.setattr(external_talk, "LARGEST_STREAM", 1 << 20)
+    monkeypatch.setattr(external_http, "LARGEST_STREAM", 1 << 20)
     with pytest.raises(SynapseError, match=r"more than|makes no sense"):
         client.send_message("weather", "rain?", wait=True)
     with pytest.raises(SynapseError, match="more than 32 MB"):
@@ -335,7 +353,7 @@ def test_what_is_too_large_or_never_ends_is_cut(
 
     fake.on["/rpc"] = chatter
     with pytest.raises(SynapseError, match="more than 1 MB, and was cut off"):
-        client.send_message("weather", "rain?", wait=True)
+        client.send_message("weather", "rain?", wait=True, timeout=60)
 
 
 def test_a_slow_agent(client: A2AClient, fake: FakeAgent, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -344,7 +362,7 @@ def test_a_slow_agent(client: A2AClient, fake: FakeAgent, monkeypatch: pytest.Mo
     with pytest.raises(StillWorking, match=r"0.3 s"):
         client.send_message("weather", "rain?", wait=True, timeout=0.3)
     fake.on[CARD] = never
-    monkeypatch.setattr(external_http.Caller.ask, "__defaults__", (external_http.LARGEST, 0.3))
+    monkeypatch.setattr(external_http, "ANSWER", 0.3)
     with pytest.raises(Unreachable, match=r"within 0.3 s"):
         client.discover(fake.url, "weather")
 

@@ -1,6 +1,6 @@
-"""What an agent asks, as a human reads it, and what his answer means there. Pure.
+"""What an agent asks, as a person reads it, and what the answer means to the agent. Pure.
 
-An agent elsewhere may write anything into its question: what is not understood is left out.
+An external agent may write anything into its question: what is not understood is left out.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 MOST_OPTIONS = 100
+GONE = "it does not ask any more: nothing was sent."  # to an answer that comes too late
 _NAMES = ("label", "title", "name", "text", "value", "id")  # of an option that is an object
 _VALUES = ("value", "id", *_NAMES)
 

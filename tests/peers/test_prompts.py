@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from synapse.messages.prompts import chosen, question, takes_nothing
+from synapse.peers.prompts import chosen, question, takes_nothing
 
 OBJECTS = [{"label": "Yes, once", "value": "once"}, {"id": 7}, {"strange": []}, 3]
 

@@ -1,0 +1,215 @@
+"""The HTTP client for external agents: requests are checked, answers bounded, refusals become sentences."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncGenerator, AsyncIterator
+from typing import Any
+from urllib.parse import urljoin, urlsplit
+
+import httpx
+
+from synapse.base.urls import UrlRefused, UrlUnresolved
+from synapse.errors import Refused, SynapseError
+from synapse.peers.external import http
+from synapse.peers.external.http import AddressRefused, NotThere, Unreachable, pin
+from synapse.peers.sse import EventTooLong, SSEReader
+
+STREAM = "text/event-stream"
+_SEPARATORS = {0x0A: " ", 0x85: "\\u0085", 0x2028: "\\u2028", 0x2029: "\\u2029"}  # in JSON
+
+
+def open_client(name: str, network: str, token: str | None) -> httpx.AsyncClient:
+    headers = {"Accept": f"application/json, {STREAM}", "Accept-Encoding": "identity"}
+    if token is not None:
+        headers["Authorization"] = f"Bearer {token}"
+    return httpx.AsyncClient(
+        transport=CheckedTransport(name, network, has_token=token is not None),
+        timeout=httpx.Timeout(http.SILENCE, connect=http.CONNECT),
+        headers=headers,
+        follow_redirects=False,
+        trust_env=False,
+    )
+
+
+class CheckedTransport(httpx.AsyncBaseTransport):
+    """`name` is what the agent is called in sentences. What fails is raised as a SynapseError."""
+
+    def __init__(self, name: str, network: str, has_token: bool) -> None:
+        self._name = name
+        self._network = network
+        self._has_token = has_token
+        self._inner: httpx.AsyncHTTPTransport | None = None
+        self._left = http.LARGEST_STREAM
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        """Redirects are followed on the same host only."""
+        url = str(request.url)
+        for _ in range(http.REDIRECTS + 1):
+            response = await self._send(request, url)
+            if not 300 <= response.status_code < 400:
+                return await self._checked(request, response)
+            await response.aclose()
+            url = self._redirected(request, url, response)
+        raise SynapseError(f"{self._name} redirects from one place to the next without end.")
+
+    async def aclose(self) -> None:
+        if self._inner is not None:
+            await self._inner.aclose()
+
+    # --- the request --------------------------------------------------------------------------------------
+
+    async def _send(self, request: httpx.Request, url: str) -> httpx.Response:
+        """To an address that was checked now. Only connecting is tried again."""
+        pause = 0.2
+        for attempt in range(http.ATTEMPTS):
+            try:
+                pinned = await pin(url, self._network)
+            except UrlUnresolved as error:
+                raise Unreachable(str(error)) from error
+            except UrlRefused as error:
+                raise AddressRefused(f"{self._name} is not called: {error}") from error
+            if self._inner is None:
+                verify = pinned.scheme == "https"  # reading the certificates takes 50 ms
+                self._inner = await asyncio.to_thread(
+                    httpx.AsyncHTTPTransport, verify=verify, trust_env=False
+                )
+            direct = httpx.Request(
+                request.method,
+                pinned.direct(pinned.addresses[attempt % len(pinned.addresses)]),
+                headers=request.headers,
+                stream=request.stream,
+                extensions={**request.extensions, "sni_hostname": pinned.host},
+            )
+            direct.headers["Host"] = pinned.host_header
+            try:
+                return await self._inner.handle_async_request(direct)
+            except (httpx.ConnectError, httpx.ConnectTimeout) as error:
+                if attempt == http.ATTEMPTS - 1:
+                    raise Unreachable(
+                        f"{self._name} cannot be reached at {url.partition('?')[0]}: is it running there?"
+                    ) from error
+            except (httpx.HTTPError, httpx.InvalidURL) as error:
+                raise Unreachable(f"{self._name} did not answer ({type(error).__name__}).") from error
+            await asyncio.sleep(pause)
+            pause *= 2
+        raise AssertionError("the last attempt returns or raises")
+
+    def _redirected(self, request: httpx.Request, url: str, response: httpx.Response) -> str:
+        there = urljoin(url, str(response.headers.get("location", "")))
+        here, to = urlsplit(url), urlsplit(there)
+        if (here.scheme, here.netloc) != (to.scheme, to.netloc):
+            raise SynapseError(
+                f"{self._name} redirects to {there[:200]!r}, which is somewhere else: "
+                "add that address itself, if you trust it."
+            )
+        if request.method != "GET" and response.status_code not in (307, 308):
+            raise SynapseError(f"{self._name} redirects a message to {there[:200]!r}: add it anew.")
+        return there
+
+    # --- the answer ---------------------------------------------------------------------------------------
+
+    async def _checked(self, request: httpx.Request, response: httpx.Response) -> httpx.Response:
+        if response.status_code < 400 and response.headers.get("content-type", "").lower().startswith(STREAM):
+            events = _Events(self._events(response), response)
+            return httpx.Response(200, headers={"Content-Type": STREAM}, stream=events)
+        largest = request.extensions.get("largest") or http.LARGEST
+        body = bytearray()
+        try:
+            async for piece in self._pieces(response, largest):
+                body += piece
+        finally:
+            await response.aclose()
+        answer = _parsed(body)
+        if response.status_code >= 400:
+            self._refuse(response.status_code, answer)
+        if answer is None:
+            raise SynapseError(f"{self._name} answered something that is not JSON: is this an agent?")
+        self._check_error(answer)
+        return httpx.Response(200, headers={"Content-Type": "application/json"}, content=bytes(body))
+
+    async def _events(self, response: httpx.Response) -> AsyncGenerator[bytes, None]:
+        """One line for each event: httpx ends lines at U+2028 and U+0085 too, which JSON may contain."""
+        reader = SSEReader(http.LARGEST_STREAM)
+        async for piece in self._pieces(response, self._left):
+            self._left -= len(piece)
+            try:
+                events = reader.feed(piece)
+            except EventTooLong as error:
+                raise SynapseError(f"{self._name} sent a stream that makes no sense: {error}.") from error
+            lines = []
+            for event in events:
+                if '"error"' in event.data:
+                    self._check_error(_parsed(event.data))
+                lines.append(f"data: {event.data.translate(_SEPARATORS)}\n\n")
+            if lines:
+                yield "".join(lines).encode("utf-8", "replace")
+
+    async def _pieces(self, response: httpx.Response, largest: int) -> AsyncGenerator[bytes, None]:
+        """The body as it comes, up to a bound."""
+        total = 0
+        try:
+            async for piece in response.aiter_raw():
+                total += len(piece)
+                if total > largest:
+                    raise SynapseError(
+                        f"{self._name} sent more than {largest >> 20} MB, and was cut off: ask for less."
+                    )
+                yield piece
+        except httpx.ReadTimeout as error:
+            raise Unreachable(f"{self._name} has been silent for {http.SILENCE:g} s.") from error
+        except httpx.HTTPError as error:
+            raise Unreachable(
+                f"{self._name} left in the middle of its answer ({type(error).__name__})."
+            ) from error
+
+    def _check_error(self, answer: Any) -> None:
+        """An error of JSON-RPC, or a bare one; a task may have a field of that name too."""
+        error = answer.get("error") if isinstance(answer, dict) else None
+        if error and ("jsonrpc" in answer or "id" not in answer):
+            said = error if isinstance(error, dict) else {"message": error}
+            sentence = str(said.get("message") or said)[:500]
+            raise Refused(f"{self._name} refused: {sentence}", str(said.get("code") or ""))
+
+    def _refuse(self, status: int, answer: Any) -> None:
+        """In the answer's own sentence if it has one."""
+        if isinstance(answer, dict) and "jsonrpc" in answer:
+            self._check_error(answer)
+        if status in (401, 403) and not self._has_token:
+            raise Refused(
+                f"{self._name} wants a token: add it again with --token-file (status {status}).", str(status)
+            )
+        said = _sentence(answer)
+        if status in (404, 405, 410):
+            raise NotThere(f"{self._name} has nothing there (status {status}){f': {said}' if said else '.'}")
+        raise Refused(f"{self._name} refused: {said or f'status {status}.'}", str(status))
+
+
+class _Events(httpx.AsyncByteStream):
+    def __init__(self, events: AsyncGenerator[bytes, None], response: httpx.Response) -> None:
+        self._events = events
+        self._response = response
+
+    def __aiter__(self) -> AsyncIterator[bytes]:
+        return self._events
+
+    async def aclose(self) -> None:
+        await self._events.aclose()
+        await self._response.aclose()
+
+
+def _parsed(text: str | bytearray) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _sentence(answer: object) -> str:
+    """What an error says for itself, in the usual places."""
+    if not isinstance(answer, dict):
+        return ""
+    error = answer.get("error")
+    found = error.get("message") if isinstance(error, dict) else error or answer.get("detail")
+    return str(found)[:500] if isinstance(found, str) else ""
