@@ -1,62 +1,99 @@
-# Everything a machine needs is in .venv; a second run of any target reuses it.
+# Everything is installed into .venv, and a second run of any target reuses it. `make setup` installs what the program
+# needs (requirements.lock); the targets for contributors add their tools (requirements-dev.lock).
 PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
 	command -v $$p >/dev/null 2>&1 && $$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && { echo $$p; break; }; done)
 BIN := .venv/bin
+PIP := $(BIN)/python -m pip install --disable-pip-version-check
 unexport PYTHONDONTWRITEBYTECODE PYTHONPATH PYTHONHOME VIRTUAL_ENV
 
-.PHONY: setup demo test shells test-real lint types format bench lock clean
+.PHONY: setup dev demo test shells test-real lint format bench lock clean
 .DEFAULT_GOAL := setup
 
 setup: .venv/.ready
 
+dev: .venv/.ready-dev
+
+# $(call install,LOCK) uses uv where it is installed and works, else pip. Both check the hashes, and what they write to
+# stderr is shown. Of pip's long output only the name of each package is kept.
+install = \
+	touch .venv/.busy; \
+	if command -v uv >/dev/null 2>&1; then \
+		uv pip install --python $(BIN)/python --compile-bytecode --require-hashes -r $(1) && rm .venv/.busy && exit 0; \
+		echo "uv failed: trying pip ..."; \
+	fi; \
+	{ $(PIP) --require-hashes -r $(1); echo "Status $$?"; } | { \
+		status=130; \
+		if [ -t 1 ]; then line='\r\033[K  %s'; end='\n'; else line='  %s\n'; end=''; fi; \
+		while read -r word name rest; do case $$word in \
+			Collecting) printf "$$line" "$$name";; \
+			Installing) printf "$$line$$end" "writing them to .venv ...";; \
+			Status) status=$$name;; \
+		esac; done; \
+		test $$status -ge 128 || rm .venv/.busy; \
+		exit $$status; }
+
+# .ready is written last, so that a step that failed is done again. A package that was half written can look complete to
+# pip: .busy is there while something is written to .venv, and where it is left, .venv is made again.
 .venv/.ready: requirements.lock pyproject.toml
 	@test -n "$(PYTHON)" || { echo "Synapse needs Python 3.11 or newer: install it, or say make PYTHON=/path/to/python3" >&2; exit 1; }
-	@$(BIN)/python -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { rm -rf .venv && $(PYTHON) -m venv .venv; }
-	@echo "setting up .venv ..."
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@test ! -e .venv/.busy && $(BIN)/python -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
+		echo "creating .venv with $(PYTHON) ..."; rm -rf .venv && mkdir .venv && touch .venv/.busy && \
+		$(PYTHON) -m venv .venv && rm .venv/.busy; }
+	@echo "installing the packages that Synapse needs ..."
+	@$(call install,requirements.lock)
+	@echo "installing Synapse ..."
+	@$(PIP) --quiet --no-deps --no-build-isolation -e .
 	@$(BIN)/python -m compileall -q synapse
 	@$(BIN)/python -c 'import synapse.terminal.ghostty_ffi' 2>/dev/null || true
+	@touch $@
+
+.venv/.ready-dev: .venv/.ready requirements-dev.lock
+	@test ! -e .venv/.busy || $(MAKE) --no-print-directory --always-make .venv/.ready
+	@echo "installing the tools for tests and checks ..."
+	@$(call install,requirements-dev.lock)
 	@touch $@
 
 demo: setup
 	@$(BIN)/synapse demo
 
-test: setup
+test: dev
 	$(BIN)/python -m pytest
 
-# zsh and fish for the tests of the shell hook and of completion, which skip a shell that is not there.
+# zsh and fish for the tests of the shell hook and of completion; those of a shell that is missing are skipped.
 shells:
 	@for shell in zsh fish; do command -v $$shell >/dev/null 2>&1 || missing="$$missing $$shell"; done; \
-	if [ -n "$$missing" ] && ! { apt-get install -y -q $$missing || { apt-get update -q && apt-get install -y -q $$missing; }; } \
-		>/dev/null 2>&1 </dev/null; then \
-		echo "*** THE TESTS WITH$$missing DO NOT RUN: it is not installed, and apt-get cannot install it here ***" >&2; \
-	fi
+	test -n "$$missing" || { echo "zsh and fish are installed"; exit 0; }; \
+	echo "installing$$missing with apt-get ..."; \
+	export DEBIAN_FRONTEND=noninteractive; \
+	apt-get install -y -qq $$missing >/dev/null </dev/null || { echo "updating the list of packages ..."; \
+		apt-get update -qq && apt-get install -y -qq $$missing >/dev/null </dev/null; } || \
+		echo "*** THE TESTS WITH$$missing DO NOT RUN: it is not installed, and apt-get cannot install it here ***" >&2
 
 # The real Claude Code, Codex and Gemini CLI from npm, offline, against a scripted model on loopback.
-test-real: setup
+test-real: dev
 	@if command -v npm >/dev/null 2>&1 && command -v node >/dev/null 2>&1; then \
 		SYNAPSE_REAL=1 $(BIN)/python -m pytest -n 0 tests/real; \
 	else \
 		echo "*** THE TESTS WITH THE REAL CLIS DID NOT RUN: there is no node and npm on this machine ***" >&2; \
 	fi
 
-lint: setup
+lint: dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-format: setup
+format: dev
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-bench: setup
+bench: dev
 	$(BIN)/python -m benchmarks
 
-# Needs uv; the lock holds hashes and no download address.
+# Needs uv. The lock files hold hashes and no download addresses; `make lock UPGRADE=--upgrade` takes newer versions.
+COMPILE := uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url
 lock:
-	uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
-		--group dev pyproject.toml -o requirements.lock
+	$(COMPILE) $(UPGRADE) --group build pyproject.toml -o requirements.lock
+	$(COMPILE) $(UPGRADE) --group dev -c requirements.lock pyproject.toml -o requirements-dev.lock
 
 clean:
 	rm -rf .venv dist .mypy_cache .ruff_cache .hypothesis
