@@ -21,14 +21,14 @@ def main(names: list[str]) -> int:
     if unknown:
         print(f"no benchmark {' or '.join(unknown)}: there are {', '.join(NAMES)}", file=sys.stderr)
         return 2
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that everything that was started is ended
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that what was started is ended
     rows, broken = [], 0
     for name in names or NAMES:
         print(f"{name} …", end=" ", file=sys.stderr, flush=True)
         started = time.monotonic()
         try:
             rows += importlib.import_module(f"benchmarks.{name}").run()
-        except Exception:  # the others have taken minutes: their figures are printed all the same
+        except Exception:  # the figures of the others are printed all the same
             traceback.print_exc()
             broken = 1
         print(f"{time.monotonic() - started:.0f} s", file=sys.stderr, flush=True)

@@ -12,7 +12,7 @@ import re
 import time
 from pathlib import Path
 
-from benchmarks.peers import Place, available, wait
+from benchmarks.peers import Peers, Place, wait
 from benchmarks.proc import cpu_seconds, host_of
 from benchmarks.table import BARE, SCRIPT, SYNAPSE, TMUX, Row, median
 from benchmarks.terminal import Terminal
@@ -31,7 +31,7 @@ while read kind number; do
     echo "that was $kind $number"
 done
 """
-# What a terminal answers: the answers would be typed at our agent. And what the next repetition starts from.
+# Queries are removed, since a terminal would type its answers at our agent. _AFRESH resets the terminal.
 _QUERIES = re.compile(
     rb"\x1b\[[?>=]?[0-9;]*(?:[cnuq]|\$p)|\x1b\[1[0-9]t"
     rb"|\x1b\][0-9;]*;\?[^\x07\x1b]*(?:\x07|\x1b\\)|\x1bP[^\x1b]*\x1b\\"
@@ -40,41 +40,41 @@ _AFRESH = b"\x1b[!p\x1b[?1049l\x1b[m\r\n"
 
 
 def run() -> list[Row]:
-    peers = available(BARE, SCRIPT, TMUX, SYNAPSE)
+    peers = Peers(BARE, SCRIPT, TMUX, SYNAPSE)
     with Place() as place:
         lines = _write_log(Path(place.path, "agent.log"))
         _write_recordings(Path(place.path, "agent.agents"))
         agent = f"/bin/sh {place.file('agent', _AGENT)}"
-        terminals = {peer: place.open(peer, agent) for peer in peers}
-        for terminal in terminals.values():
-            terminal.wait_for(b"to your service")
+        terminals = peers.open(place, agent, "to your service")
         entry = place.ready_agent()
         rows = []
         for kind, figure in KINDS.items():
             megabytes = Path(place.path, f"agent.{kind}").stat().st_size / 1e6
-            rates, busy = _measure(kind, megabytes, terminals, entry)
+            rates, busy = _measure(kind, megabytes, peers, terminals, entry)
             complete = " replaced: " not in place.log() and (kind != "log" or _is_complete(entry, lines))
             rows += _rows(figure, rates, busy, complete)
+    rows[0].notes = peers.notes
     return rows
 
 
 def _measure(
-    kind: str, megabytes: float, terminals: dict[str, Terminal], entry: Entry
+    kind: str, megabytes: float, peers: Peers, terminals: dict[str, Terminal], entry: Entry
 ) -> tuple[dict[str, float], float]:
     """MB/s of every peer and of the host's model, and the milliseconds that the host works for each MB."""
     host = host_of(int(str(entry["pid"])))
-    rates: dict[str, list[float]] = {peer: [] for peer in [*terminals, MODEL]}
+    rates: dict[str, list[float]] = {peer: [] for peer in (*peers, MODEL)}
     busy: list[float] = []
     for turn in range(ROUNDS):
-        for peer, terminal in terminals.items():
+        for peer in peers:
             started, cpu = time.perf_counter(), cpu_seconds(host)
-            terminal.write(b"%s %d\r" % (kind.encode(), turn))
-            rates[peer].append(megabytes / (terminal.wait_for(_end(kind, turn).encode()) - started))
+            with peers.attempt(peer):
+                terminals[peer].write(b"%s %d\r" % (kind.encode(), turn))
+                rates[peer].append(megabytes / (terminals[peer].wait_for(_end(kind, turn)) - started))
             if peer == SYNAPSE:
                 _wait_for_model(entry, _end(kind, turn))
                 rates[MODEL].append(megabytes / (time.perf_counter() - started))
                 busy.append(1000 * (cpu_seconds(host) - cpu) / megabytes)
-    return {peer: median(values) for peer, values in rates.items()}, median(busy)
+    return {peer: median(rates[peer]) for peer in (*peers, MODEL)}, median(busy)
 
 
 def _rows(figure: str, rates: dict[str, float], busy: float, complete: bool) -> list[Row]:

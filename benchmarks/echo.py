@@ -9,7 +9,7 @@ import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 
-from benchmarks.peers import PYTHON, Place, available
+from benchmarks.peers import PYTHON, Peers, Place
 from benchmarks.table import BARE, SCRIPT, SYNAPSE, TMUX, Row, at_most, median, percentile
 from benchmarks.terminal import Terminal
 
@@ -36,30 +36,29 @@ while True:
 
 
 def run() -> list[Row]:
-    peers = available(BARE, SCRIPT, TMUX, SYNAPSE)
+    peers = Peers(BARE, SCRIPT, TMUX, SYNAPSE)
     with Place() as place, ExitStack() as stack:
         agent = f"{PYTHON} -I -S {place.file('agent.py', _AGENT)}"
-        terminals = {peer: place.open(peer, agent) for peer in peers}
-        for terminal in terminals.values():
-            terminal.wait_for(b"to your keys")
+        terminals = peers.open(place, agent, "to your keys")
         poller = stack.enter_context(_polling(str(place.ready_agent()["port"]), place))
-        terminals[POLLED] = terminals[SYNAPSE]
-        samples: dict[str, list[list[float]]] = {peer: [] for peer in terminals}
+        samples: dict[str, list[list[float]]] = {peer: [] for peer in (*peers, POLLED)}
         for turn in range(ROUNDS + 1):  # the first to warm up
-            for peer, terminal in terminals.items():
-                if peer == POLLED:
-                    poller.send_signal(signal.SIGCONT)
-                taken = _measure(terminal, KEYS if turn else KEYS // 4)
-                if peer == POLLED:
-                    poller.send_signal(signal.SIGSTOP)
-                if turn:
-                    samples[peer].append(taken)
+            keys = KEYS if turn else KEYS // 4
+            for peer in peers:
+                with peers.attempt(peer):
+                    samples[peer].append(_measure(terminals[peer], keys))
+            poller.send_signal(signal.SIGCONT)
+            samples[POLLED].append(_measure(terminals[SYNAPSE], keys))
+            poller.send_signal(signal.SIGSTOP)
         if poller.poll() is not None:
             raise RuntimeError("GET /status failed while keys were measured")
-    p50 = {peer: median([percentile(taken, 50) for taken in rounds]) for peer, rounds in samples.items()}
-    p99 = {peer: median([percentile(taken, 99) for taken in rounds]) for peer, rounds in samples.items()}
+    p50, p99 = (
+        {peer: median([percentile(taken, share) for taken in samples[peer][1:]]) for peer in (*peers, POLLED)}
+        for share in (50, 99)
+    )
+    goal, met = "at most tmux", at_most(p50[SYNAPSE], p50.get(TMUX))
     return [
-        Row("keystroke echo, p50", "µs", p50, "at most tmux", at_most(p50[SYNAPSE], p50.get(TMUX))),
+        Row("keystroke echo, p50", "µs", p50, goal, met, peers.notes),
         Row("keystroke echo, p99", "µs", p99),
         Row("same, /status polled 20/s, p50", "µs", {SYNAPSE: p50[POLLED]}),
         Row("same, /status polled 20/s, p99", "µs", {SYNAPSE: p99[POLLED]}),
@@ -78,13 +77,13 @@ def _measure(terminal: Terminal, keys: int) -> list[float]:
         key = random.choice(_ALPHABET).to_bytes()
         started = time.perf_counter()
         terminal.write(key)
-        taken.append((terminal.wait_for(key) - started) * 1e6)
+        taken.append((terminal.wait_for_key(key) - started) * 1e6)
     return taken
 
 
 @contextmanager
 def _polling(port: str, place: Place) -> Iterator[subprocess.Popen[bytes]]:
-    """Somebody who asks the agent for its status 20 times a second, stopped for now."""
+    """A client that asks the agent for its status 20 times a second; it is stopped at first."""
     poller = subprocess.Popen([PYTHON, "-c", _POLLER, port], env=place.env)
     try:
         time.sleep(0.3)

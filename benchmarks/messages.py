@@ -26,7 +26,7 @@ def run() -> list[Row]:
             place.run(COMMAND, "start", "dummy", "--name", name, "--", "--tui")
         port = next(int(str(entry["port"])) for entry in place.agents() if entry["name"] == "b")
         with closing(Terminal([COMMAND, "attach", "a"], place.env, place.path)) as terminal:
-            terminal.wait_for(b"? for shortcuts")
+            terminal.wait_for("? for shortcuts")
             taken = _rounds(terminal, port)
     p50 = {what: median(values) for what, values in taken.items()}
     goal = p50[TYPED] <= p50[DIRECT] + OVER
@@ -53,9 +53,7 @@ def _rounds(terminal: Terminal, port: int) -> dict[str, list[float]]:
             terminal.drain(0.05)
             sent = time.time()
             terminal.write(b"\r")
-            shown = (
-                terminal.wait_for(f"number {number} is here.".encode()) - time.perf_counter() + time.time()
-            )
+            shown = terminal.wait_for(f"number {number} is here.") - time.perf_counter() + time.time()
             typed = _delivered(port, f"{text}.") - sent
             terminal.drain(0.05)
             if number >= 0:

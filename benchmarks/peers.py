@@ -1,4 +1,4 @@
-"""The peers and where they run: temporary homes, and an end for everything that was started in them."""
+"""The peers, and the temporary homes that they run in; what was started there is ended."""
 
 from __future__ import annotations
 
@@ -10,23 +10,72 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
 
 from benchmarks import proc
-from benchmarks.table import BARE, SCRIPT, SYNAPSE, TMUX
+from benchmarks.table import BARE, CURL, SCRIPT, SYNAPSE, TMUX
 from benchmarks.terminal import PATIENCE, Terminal
 from synapse.registry import AgentRegistry, Entry
 
 PYTHON = str(Path(sys.executable).parent / "python")
 COMMAND = str(Path(sys.executable).parent / "synapse")
-_TMUX = ["-L", "bench", "-f", "/dev/null"]  # a server of its own, without anybody's settings
+_TMUX = ["-L", "bench", "-f", "/dev/null"]  # a server of its own, without the user's settings
+_START = 20.0  # seconds until a peer must show its program's first line
+
+
+class Peers:
+    """Those that a benchmark compares. One that is missing or fails is left out, with a note under the table.
+
+    Without the bare program and Synapse there is no comparison: when they fail, the benchmark fails."""
+
+    def __init__(self, *names: str) -> None:
+        self._names: list[str] = []
+        self.notes: list[str] = []
+        for name in names:
+            if name in (SCRIPT, TMUX, CURL) and shutil.which(name) is None:
+                self._leave_out(name, "it is not installed")
+            else:
+                self._names.append(name)
+
+    def __iter__(self) -> Iterator[str]:
+        """Those that are still there, of which one may be left out meanwhile."""
+        return (name for name in list(self._names) if name in self._names)
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._names
+
+    @contextmanager
+    def attempt(self, name: str) -> Iterator[None]:
+        """What `name` does here; an error leaves it out."""
+        try:
+            yield
+        except Exception as error:  # whatever it is, the others have figures
+            if name in (BARE, SYNAPSE) or name not in self._names:
+                raise
+            self._names.remove(name)
+            expected = isinstance(error, (OSError, RuntimeError, subprocess.SubprocessError))
+            self._leave_out(name, str(error) if expected else repr(error))
+
+    def open(self, place: Place, command: str, first_line: str) -> dict[str, Terminal]:
+        """`command` in a terminal for each peer, when it has written its first line."""
+        terminals = {}
+        for name in self:
+            with self.attempt(name):
+                terminals[name] = place.open(name, command)
+        for name in self:
+            with self.attempt(name):
+                terminals[name].wait_for(first_line, _START if name in (SCRIPT, TMUX) else PATIENCE)
+        return {name: terminals[name] for name in self}
+
+    def _leave_out(self, name: str, why: str) -> None:
+        self.notes.append(f"{name} is left out: {' '.join(why.split())[:300]}")
 
 
 class Place:
-    """A user with nothing, and everything that is started for them; all of it is gone at the end."""
+    """A home directory, and everything that is started in it; all of it is gone at the end."""
 
     def __init__(self) -> None:
         self.path = tempfile.mkdtemp(prefix="synb-")  # short: sockets have 107 bytes
@@ -51,7 +100,8 @@ class Place:
         self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
     ) -> None:
         if Path(self.path, f"tmux-{os.getuid()}").exists():
-            self.run(_program("tmux"), *_TMUX, "kill-server", check=False)
+            with suppress(OSError, subprocess.SubprocessError):
+                self.run(_program("tmux"), *_TMUX, "kill-server", check=False)
         if self.agents():
             self.run(COMMAND, "stop", "--all", check=False)
         for terminal in self._terminals:
@@ -70,7 +120,7 @@ class Place:
 
     def open(self, peer: str, command: str) -> Terminal:
         """`command`, words without quotes, in a terminal, through `peer`."""
-        terminal = Terminal(self._wrapped(peer, command), self.env, self.path)
+        terminal = Terminal(self._wrapped(peer, command), self.env, self.path, redraws=peer == TMUX)
         self._terminals.append(terminal)
         return terminal
 
@@ -101,7 +151,13 @@ class Place:
         """Run a command to its end, without a terminal; the seconds it took."""
         started = time.perf_counter()
         subprocess.run(
-            argv, env=self.env, cwd=self.path, stdin=subprocess.DEVNULL, capture_output=True, check=check
+            argv,
+            env=self.env,
+            cwd=self.path,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            check=check,
+            timeout=PATIENCE,
         )
         return time.perf_counter() - started
 
@@ -129,11 +185,6 @@ class Place:
 
 def _program(name: str) -> str:
     return shutil.which(name) or name
-
-
-def available(*peers: str) -> list[str]:
-    """Those of them that this machine has."""
-    return [peer for peer in peers if peer in (BARE, SYNAPSE) or shutil.which(peer)]
 
 
 def wait(condition: Callable[[], object], what: str) -> None:

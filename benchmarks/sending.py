@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-import shutil
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
-from benchmarks.peers import COMMAND, Place, wait
+from benchmarks.peers import COMMAND, Peers, Place, wait
 from benchmarks.table import CURL, SYNAPSE, Row, median
 from synapse.registry import READY, AgentRegistry
 
@@ -43,13 +42,18 @@ def _messages(place: Place) -> list[Row]:
         "one": [COMMAND, "send", names[0], "--return", "say x"],
         "all": [COMMAND, "send", "all", "--return", "say x"],
     }
-    if curl := shutil.which("curl"):
+    peers = Peers(CURL)
+    for curl in peers:
         how = ["-sf", "--noproxy", "*", "-H", "Content-Type: application/json", "-d", BODY]
-        commands["curl"] = [curl, *how, f"{endpoint}/tasks/send"]
+        with peers.attempt(curl):
+            place.run(curl, *how, f"{endpoint}/tasks/send")
+            commands[curl] = [curl, *how, f"{endpoint}/tasks/send"]
     taken = {name: median(values) for name, values in _rounds(place, commands).items()}
-    limit = taken["curl"] + SEND_MORE if curl else None
+    limit = taken[CURL] + SEND_MORE if CURL in taken else None
+    first = _row("synapse send --no-wait", {CURL: taken.get(CURL), SYNAPSE: taken["send"]}, limit)
+    first.notes = peers.notes
     return [
-        _row("synapse send --no-wait", {CURL: taken.get("curl"), SYNAPSE: taken["send"]}, limit),
+        first,
         _row("synapse send --return, one agent", {SYNAPSE: taken["one"]}),
         _row(f"synapse send all --return, {ADDRESSED} agents", {SYNAPSE: taken["all"]}),
     ]

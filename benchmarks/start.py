@@ -17,7 +17,7 @@ def run() -> list[Row]:
         for turn in range(ROUNDS + 1):  # the first fills the caches
             for peer in peers:
                 terminal = place.open(peer, agent)
-                milliseconds = (terminal.wait_for(b"here") - terminal.started) * 1e3
+                milliseconds = (terminal.wait_for("here") - terminal.started) * 1e3
                 if turn:
                     taken[peer].append(milliseconds)
                 elif peer == SYNAPSE:

@@ -1,4 +1,4 @@
-"""The one table that everything ends up in."""
+"""The table of all figures."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ class Row:
     values: Mapping[str, float | None] = field(default_factory=dict)
     goal: str = ""
     met: bool | None = None
+    notes: Sequence[str] = ()  # printed under the table: which peer was left out, and why
 
     def cells(self, columns: Sequence[str]) -> list[str]:
         met = {True: "yes", False: "NO", None: "unknown" if self.goal else ""}[self.met]
@@ -33,7 +34,7 @@ def _number(value: float | None) -> str:
 
 
 def render(rows: Sequence[Row]) -> str:
-    """As Markdown that is also readable as it is; peers that no row speaks of are left out."""
+    """A Markdown table that is readable as text; a column without a figure is left out."""
     columns = [column for column in COLUMNS if any(column in row.values for row in rows)]
     header = ["figure", "unit", *columns, "goal", "met"]
     cells = [header, *(row.cells(columns) for row in rows)]
@@ -48,7 +49,12 @@ def render(rows: Sequence[Row]) -> str:
         return "| " + " | ".join(padded) + " |"
 
     rule = [("-" * (w - 1) + ":") if i in numbers else "-" * w for i, w in enumerate(widths)]
-    return "\n".join([line(header), line(rule), *map(line, cells[1:])])
+    notes: dict[str, list[str]] = {}
+    for row in rows:
+        for note in row.notes:
+            notes.setdefault(note, []).append(row.figure)
+    below = [f"- {note} ({', '.join(figures)})" for note, figures in notes.items()]
+    return "\n".join([line(header), line(rule), *map(line, cells[1:]), *([""] if below else []), *below])
 
 
 def percentile(samples: Sequence[float], percent: float) -> float:

@@ -17,7 +17,7 @@ from contextlib import ExitStack, contextmanager
 from typing import NamedTuple
 
 from benchmarks import proc
-from benchmarks.peers import COMMAND, PYTHON, Place, wait
+from benchmarks.peers import COMMAND, PYTHON, Peers, Place, wait
 from benchmarks.rpc import Client, send_many, take_all
 from benchmarks.table import BARE, SDK, SDK_SQLITE, SYNAPSE, Row, median, percentile
 from benchmarks.task_servers import CHUNKS, SIZE
@@ -32,26 +32,30 @@ STREAM_ROUNDS = 3
 LISTENERS, SETTLE, IDLE = 200, 2.0, 15.0
 STARTS = 7
 _AGENT = f"{PYTHON} -m synapse.dummy_agent"
-_MODES = {"": b"{}\r\n", " --tui": "\x1b]0;✳ dummy".encode()}  # what shows that the reply is there
+_MODES = {"": "{}\r\n", " --tui": "\x1b]0;✳ dummy"}  # what shows that the reply is there
 
 
 def run() -> list[Row]:
     rows: list[Row] = []
+    peers = Peers(SDK, SDK_SQLITE, SYNAPSE)
+    with peers.attempt(SDK_SQLITE):
+        if not all(map(importlib.util.find_spec, ("sqlalchemy", "aiosqlite"))):
+            raise RuntimeError("sqlalchemy and aiosqlite are not installed")
     for measure in (_round_trips, _queue, _streams, _listeners, _start_up):
         with Place() as place:
             place.env["SYNAPSE_LIMITS__RATE"] = "0"  # else 200 requests a second is the answer
-            rows += measure(place)
+            rows += measure(place, peers)
     return rows
 
 
 # --- a task and its reply ----------------------------------------------------------------------------------
 
 
-def _round_trips(place: Place) -> Iterator[Row]:
+def _round_trips(place: Place, peers: Peers) -> Iterator[Row]:
     for mode, shows in _MODES.items():
         bare = place.open(BARE, _AGENT + mode)
         entry = _start(place, "tui" if mode else "line", *mode.split())
-        bare.wait_for(b"? for shortcuts" if mode else b"dummy>")
+        bare.wait_for("? for shortcuts" if mode else "dummy>")
         taken: dict[str, list[float]] = {BARE: [], SYNAPSE: []}
         with Client(int(str(entry["port"]))) as client:
             for number in range(-WARM, ROUNDS):
@@ -60,7 +64,7 @@ def _round_trips(place: Place) -> Iterator[Row]:
                 text = rf"say one\n{number}"
                 started = time.perf_counter()
                 bare.write(text.encode() + b"\r")
-                own = bare.wait_for(shows.replace(b"{}", b"one\r\n%d" % number)) - started
+                own = bare.wait_for(shows.replace("{}", f"one\r\n{number}")) - started
                 started = time.perf_counter()
                 task = client.send(text, wait=True)
                 whole = time.perf_counter() - started
@@ -86,7 +90,7 @@ def _start(place: Place, name: str, *arguments: str) -> Entry:
 # --- into the queue ----------------------------------------------------------------------------------------
 
 
-def _queue(place: Place) -> list[Row]:
+def _queue(place: Place, peers: Peers) -> list[Row]:
     """Sends that wait behind a task under way, canceled in between: 10,000 tasks in the end."""
     entry = _start(place, "busy")
     host = proc.host_of(int(str(entry["pid"])))
@@ -102,13 +106,14 @@ def _queue(place: Place) -> list[Row]:
             for task in tasks:
                 clients[0].call("CancelTask", {"id": task})
         rates[SYNAPSE], memory[SYNAPSE] = sent / spent, proc.memory(host)[0]
-    for kind, count in _sdks(SDK_TASKS).items():
-        with _served(kind, place) as server, _clients(server.port) as clients:
-            started = time.perf_counter()
-            send_many(clients, count, "say never")
-            rates[kind] = count / (time.perf_counter() - started)
+    for kind, count in SDK_TASKS.items():
+        if kind in peers:
+            with peers.attempt(kind), _served(kind, place) as server, _clients(server.port) as clients:
+                started = time.perf_counter()
+                send_many(clients, count, "say never")
+                rates[kind] = count / (time.perf_counter() - started)
     return [
-        Row("sends accepted into the queue", "1/s", rates),
+        Row("sends accepted into the queue", "1/s", rates, notes=peers.notes),
         Row("host, resident, before 10,000 tasks", "MB", {SYNAPSE: before}),
         Row("host, resident, after them", "MB", memory),
     ]
@@ -155,18 +160,13 @@ def _served(kind: str, place: Place) -> Iterator[_Server]:
         server.wait()
 
 
-def _sdks(wanted: dict[str, int]) -> dict[str, int]:
-    """Without those that cannot be measured here."""
-    there = importlib.util.find_spec("sqlalchemy") and importlib.util.find_spec("aiosqlite")
-    return {kind: count for kind, count in wanted.items() if kind != SDK_SQLITE or there}
-
-
-def _streams(place: Place) -> Iterator[Row]:
+def _streams(place: Place, peers: Peers) -> Iterator[Row]:
     for listeners in STREAMS:
         taken = {}
-        for kind in (*_sdks(SDK_TASKS), SYNAPSE):
+        for kind in peers:
             rounds = 1 if kind == SDK_SQLITE else STREAM_ROUNDS
-            taken[kind] = median([_stream(place, kind, listeners) for _ in range(rounds)])
+            with peers.attempt(kind):
+                taken[kind] = median([_stream(place, kind, listeners) for _ in range(rounds)])
         figure = f"{CHUNKS} chunks of 1 KB to {listeners} listener{'s' if listeners > 1 else ''}"
         yield Row(figure, "ms", taken)
 
@@ -188,14 +188,16 @@ def _stream(place: Place, kind: str, listeners: int) -> float:
     return taken * 1e3
 
 
-def _listeners(place: Place) -> list[Row]:
+def _listeners(place: Place, peers: Peers) -> list[Row]:
     """What those cost who listen to a task where nothing happens."""
     entry = _start(place, "busy")
     kilobytes, cpu = {}, {}
-    with _served(SDK, place) as server:
-        hosts = {SDK: server, SYNAPSE: _Server(proc.host_of(int(str(entry["pid"]))), int(str(entry["port"])))}
-        for kind, host in hosts.items():
-            with Client(host.port) as client:
+    ours = _Server(proc.host_of(int(str(entry["pid"]))), int(str(entry["port"])))
+    for kind in (SDK, SYNAPSE):
+        if kind in peers:
+            with peers.attempt(kind), ExitStack() as stack:
+                host = ours if kind == SYNAPSE else stack.enter_context(_served(kind, place))
+                client = stack.enter_context(Client(host.port))
                 kilobytes[kind], cpu[kind] = _cost(host, _task_under_way(client))
     return [
         Row("an idle listener, memory", "KB", kilobytes),
@@ -226,15 +228,17 @@ def _load(pid: int) -> float:
 # --- the beginning -----------------------------------------------------------------------------------------
 
 
-def _start_up(place: Place) -> list[Row]:
+def _start_up(place: Place, peers: Peers) -> list[Row]:
     taken: dict[str, list[float]] = {SDK: [], SYNAPSE: []}
     for _ in range(STARTS + 1):  # the first fills the caches
         started = time.perf_counter()
-        with _served(SDK, place):
-            taken[SDK].append((time.perf_counter() - started) * 1e3)
+        if SDK in peers:
+            with peers.attempt(SDK), _served(SDK, place):
+                taken[SDK].append((time.perf_counter() - started) * 1e3)
         started = time.perf_counter()
         _start(place, "new")
         taken[SYNAPSE].append((time.perf_counter() - started) * 1e3)
         place.run(COMMAND, "stop", "new")
         place.wait_no_process()
-    return [Row("start until it serves", "ms", {peer: median(values[1:]) for peer, values in taken.items()})]
+    starts = {peer: median(taken[peer][1:]) for peer in (SDK, SYNAPSE) if peer in peers}
+    return [Row("start until it serves", "ms", starts)]
