@@ -1,4 +1,4 @@
-"""The examples of docs/http.md work as they stand."""
+"""docs/http.md names every endpoint of the TCP port, and its examples work as they stand."""
 
 from __future__ import annotations
 
@@ -7,10 +7,15 @@ import os
 import re
 import shutil
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
-from tests.support.dialect_server import FakeExternalAgents, Server, served
+from synapse.server.app import public_app
+from synapse.tasks.engine import TaskEngine
+from synapse.tasks.store import TaskStore
+from tests.support.dialect_server import SELF, FakeExternalAgents, Server, served
 
 PAGE = Path(__file__).parents[2] / "docs" / "http.md"
 
@@ -42,3 +47,12 @@ def test_every_curl_of_the_page_works() -> None:
             assert shell.returncode == 0 and output, f"{command}\n{output.decode()}"
 
     served(test, external=FakeExternalAgents())
+
+
+def test_every_endpoint_is_on_the_page() -> None:
+    nobody = cast(Any, SimpleNamespace(push=None, callbacks=None))  # the routes are only listed, not called
+    app = public_app(nobody, TaskEngine(TaskStore()), SELF, nobody, FakeExternalAgents())
+    page = PAGE.read_text()
+    for path in app.openapi()["paths"]:
+        named = re.sub(r"\\{\w+\\}", r"(\\$ID|weather|\\{\\w+\\})", re.escape(path))
+        assert re.search(rf"{named}(?![\w/-])", page), f"docs/http.md does not name {path}"
