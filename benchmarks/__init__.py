@@ -1,1 +1,1 @@
-"""Figures against peers in the same run: `make bench`. Nothing here passes or fails."""
+"""`make bench`: figures of Synapse and of its peers, measured in the same run. Nothing passes or fails."""

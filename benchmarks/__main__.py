@@ -1,4 +1,4 @@
-"""`python -m benchmarks [echo|bulk|… …]`: all of them, or those named."""
+"""`python -m benchmarks [echo|bulk|… …]` runs all benchmarks, or those that are named."""
 
 from __future__ import annotations
 

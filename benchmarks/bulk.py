@@ -60,7 +60,7 @@ def run() -> list[Row]:
 def _measure(
     kind: str, megabytes: float, peers: Peers, terminals: dict[str, Terminal], entry: Entry
 ) -> tuple[dict[str, float], float]:
-    """MB/s of every peer and of the host's model, and the milliseconds that the host works for each MB."""
+    """MB/s of each peer and of the host's model, and the host's processor time in ms for each MB."""
     host = host_of(int(str(entry["pid"])))
     rates: dict[str, list[float]] = {peer: [] for peer in (*peers, MODEL)}
     busy: list[float] = []
@@ -94,7 +94,7 @@ def _end(kind: str, turn: int) -> str:
 
 
 def _write_log(path: Path) -> int:
-    """Coloured lines; how many there are."""
+    """Write coloured lines; returns how many."""
     text: list[str] = []
     count = size = 0
     while size < SIZE:
@@ -112,7 +112,7 @@ def _write_log(path: Path) -> int:
 
 
 def _write_recordings(path: Path) -> None:
-    """Everything that the coding agents wrote in the recorded sessions, until there is enough of it."""
+    """Write what the coding agents wrote in the recorded sessions, repeated until it is large enough."""
     once = b""
     for cast in sorted(RECORDINGS.rglob("*.cast.gz")):
         with gzip.open(cast, "rt") as file:
@@ -130,7 +130,7 @@ def _wait_for_model(entry: Entry, end: str) -> None:
 
 
 def _is_complete(entry: Entry, lines: int) -> bool:
-    """Whether what the model has kept are the last lines of the log, none missing."""
+    """Whether the model has kept the last 1000 lines of the log."""
     contents = control.call(entry, "GET", "/terminal/contents", timeout=60)["lines"]
     assert isinstance(contents, list)
     numbers = [int(line.split()[1]) for line in contents if line.startswith("line ")]

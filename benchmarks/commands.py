@@ -1,4 +1,4 @@
-"""Commands: how long the shell waits for one, against Python doing nothing."""
+"""Commands: how long each takes, compared with a Python that does nothing."""
 
 from __future__ import annotations
 

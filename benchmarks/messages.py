@@ -1,4 +1,4 @@
-"""A message typed at one agent's prompt: Enter until an idle other has it, and the same sent directly."""
+"""A message typed at an agent's prompt: from Enter until an idle agent has it; and the same sent directly."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def _rounds(terminal: Terminal, port: int) -> dict[str, list[float]]:
 
 
 def _delivered(port: int, text: str) -> float:
-    """When the agent had begun with the last task, which is this one and has ended."""
+    """When the agent had begun the last task; waits until that is `text`, and has ended."""
     found: list[dict[str, Any]] = []
 
     def ended() -> bool:

@@ -1,4 +1,4 @@
-"""The overlay over recorded screens: what a toast and a panel cost to make, and how many bytes they are."""
+"""The overlay on recorded screens: the time to make a toast and a panel, and their size in bytes."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def _inboxes() -> tuple[Inbox, Inbox]:
 
 
 def _screens() -> list[Screen]:
-    """Screens as they stood in the recordings."""
+    """Screens from the recordings."""
     screens = []
     for path in sorted(RECORDINGS.glob("*/*/session.cast.gz")):
         with gzip.open(path, "rt") as file:

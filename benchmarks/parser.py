@@ -1,4 +1,4 @@
-"""The output parser: a long reply, whole and in chunks, and text that is made to be slow."""
+"""The output parser: a long reply, whole and in chunks, and text that would slow a naive parser."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _CODE = (
 _DATA = json.dumps({"passed": 214, "failed": [], "slowest": {"test_retry": 1.25}, "ok": True}, indent=2)
 _REPLY = _PROSE + _CODE + _PROSE + _DATA + "\n\nCreated: src/connect.py\n\n" + _CODE
 
-# Each begins something and never ends it, or makes a naive parser begin again.
+# Each opens something that is never closed, or makes a naive parser start over.
 _HOSTILE = {
     "[[[[…": "[",
     '{"a":{"a":…': '{"a":',

@@ -41,7 +41,7 @@ class Peers:
                 self._names.append(name)
 
     def __iter__(self) -> Iterator[str]:
-        """Those that are still there, of which one may be left out meanwhile."""
+        """Those that have not been left out, also not since the iteration began."""
         return (name for name in list(self._names) if name in self._names)
 
     def __contains__(self, name: str) -> bool:
@@ -49,10 +49,10 @@ class Peers:
 
     @contextmanager
     def attempt(self, name: str) -> Iterator[None]:
-        """What `name` does here; an error leaves it out."""
+        """Something that `name` does; if it fails, `name` is left out."""
         try:
             yield
-        except Exception as error:  # whatever it is, the others have figures
+        except Exception as error:  # the figures of the others are kept
             if name in (BARE, SYNAPSE) or name not in self._names:
                 raise
             self._names.remove(name)
@@ -141,7 +141,7 @@ class Place:
         return shlex.split(command)
 
     def profile(self, command: str) -> None:
-        """A profile `agent` that was written a while ago: Synapse caches what has settled."""
+        """Write a profile `agent` with an old date: Synapse does not cache a file that has just changed."""
         text = f"command: {command}\n"
         path = Path(self.path, "synapse/profiles/agent.yaml")
         if not path.exists() or path.read_text() != text:
@@ -166,7 +166,7 @@ class Place:
         return list(AgentRegistry(folder).list_agents().values()) if folder.exists() else []
 
     def ready_agent(self) -> Entry:
-        """The agent, when its host is there and finds it idle."""
+        """The agent, once its host runs and it is idle."""
         wait(lambda: any(entry["status"] == "READY" for entry in self.agents()), "an agent that is ready")
         return self.agents()[0]
 
@@ -174,7 +174,7 @@ class Place:
         return "".join(path.read_text() for path in Path(self.path, "synapse", "logs").glob("*.log"))
 
     def wait_no_process(self) -> None:
-        """A host may outlive its relay by a moment."""
+        """Wait: a host may end shortly after its relay."""
         deadline = time.monotonic() + 8
         while self.processes() and time.monotonic() < deadline:
             time.sleep(0.01)

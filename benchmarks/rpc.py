@@ -1,4 +1,4 @@
-"""A client of A2A servers that takes next to no time of its own: JSON-RPC 1.0 over one connection."""
+"""A client of A2A servers with little overhead: JSON-RPC 1.0 over one connection."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ class Client:
         self._post("/", json.dumps(body).encode())
 
     def answer(self) -> Any:
-        """Of what was asked first; raises RuntimeError for a refusal."""
+        """The response to the oldest request; raises RuntimeError for an error."""
         document = json.loads(self._body())
         if "result" not in document:
             raise RuntimeError(f"refused: {document}")
         return document["result"]
 
     def go(self) -> None:
-        """Tell one of our own servers that its agent may speak."""
+        """Tell a server of `task_servers` that its agent may begin."""
         self._post("/go", b"{}")
         self._body()
 
@@ -67,7 +67,7 @@ class Client:
         self.received = len(begun)
 
     def take(self) -> None:
-        """What there is of the stream."""
+        """Read what has arrived of the stream."""
         data = self._more()
         self.received += len(data)
         self.ended = data.endswith(_END)
@@ -97,7 +97,7 @@ class Client:
 
 
 def take_all(clients: Iterable[Client]) -> None:
-    """Every stream, to its end."""
+    """Read every stream to its end."""
     with selectors.DefaultSelector() as selector:
         for client in clients:
             selector.register(client.socket, selectors.EVENT_READ, client)
@@ -112,7 +112,7 @@ def take_all(clients: Iterable[Client]) -> None:
 
 
 def send_many(clients: Sequence[Client], count: int, text: str) -> list[str]:
-    """So many sends that do not wait for their reply, all clients at once; the ids of the tasks."""
+    """Send `count` messages over all clients without waiting for replies; returns the ids of the tasks."""
     tasks = []
     for number in range(count + len(clients)):
         client = clients[number % len(clients)]

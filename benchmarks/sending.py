@@ -1,4 +1,4 @@
-"""Messages from a shell: one against `curl`, a list of many agents, a broadcast to twenty against one."""
+"""Commands that send: one message compared with `curl`, one to twenty agents, and a list of many agents."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def _rounds(place: Place, commands: Mapping[str, list[str]]) -> dict[str, list[f
 
 @contextmanager
 def _entries(place: Place, number: int) -> Iterator[None]:
-    """As many agents as the registry can tell from real ones: this process holds their locks."""
+    """Register agents that do not run; they count as running, because this process holds their locks."""
     registry = AgentRegistry(Path(place.path, "a2a", "registry"))
     ids = [registry.get_agent_id("claude", place.path, instance) for instance in range(1, number + 1)]
     try:

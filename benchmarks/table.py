@@ -13,7 +13,7 @@ BARE, SCRIPT, TMUX, CURL, SDK, SDK_SQLITE, SYNAPSE = COLUMNS = (
 
 @dataclass
 class Row:
-    """One figure of every peer, and what Synapse aims at: `met` is None where there is nothing to meet."""
+    """One figure of every peer, and Synapse's goal: `met` is None where there is no goal."""
 
     figure: str
     unit: str

@@ -1,4 +1,4 @@
-"""Servers of the same agent, to be compared: the a2a-sdk's own handler and stores, and Synapse's.
+"""The same agent behind two servers: the a2a-sdk's own handler and stores, and Synapse's.
 
 The agent waits until it is told to go, then says its chunks and is done. All run on the same web server.
 """
@@ -49,7 +49,7 @@ ABOUT = About(
 
 
 class _Executor(AgentExecutor):
-    """The agent, as the SDK wants it."""
+    """The agent for the SDK."""
 
     def __init__(self, go: asyncio.Event) -> None:
         self._go = go
@@ -70,7 +70,7 @@ class _Executor(AgentExecutor):
 
 
 class _Courier:
-    """The same agent, as Synapse has it: one task at a time."""
+    """The same agent for Synapse, one task at a time."""
 
     def __init__(self, engine: TaskEngine, go: asyncio.Event) -> None:
         self._engine = engine

@@ -1,4 +1,4 @@
-"""Tasks: from a send to its reply, into the queue, out to those who listen; what they cost the host.
+"""Tasks: the time from a send to its reply, the rate of sends, streams, and what they cost the host.
 
 Round trips, the queue, memory and start-up are those of a real agent's host. Streams are compared on servers
 of one and the same agent (`task_servers`), because the SDK has no terminal.
@@ -91,7 +91,7 @@ def _start(place: Place, name: str, *arguments: str) -> Entry:
 
 
 def _queue(place: Place, peers: Peers) -> list[Row]:
-    """Sends that wait behind a task under way, canceled in between: 10,000 tasks in the end."""
+    """Send 10,000 tasks behind one that runs; each batch is canceled before the next."""
     entry = _start(place, "busy")
     host = proc.host_of(int(str(entry["pid"])))
     rates, memory = {}, {}
@@ -120,7 +120,7 @@ def _queue(place: Place, peers: Peers) -> list[Row]:
 
 
 def _task_under_way(client: Client) -> str:
-    """One that does not end."""
+    """The id of a task that does not end."""
     task = str(client.send("silent 3600 never")["id"])
 
     def works() -> bool:
@@ -172,7 +172,7 @@ def _streams(place: Place, peers: Peers) -> Iterator[Row]:
 
 
 def _stream(place: Place, kind: str, listeners: int) -> float:
-    """From the agent's first word until everybody has heard the last, in milliseconds."""
+    """Milliseconds from the agent's first chunk until every listener has the last."""
     with _served(kind, place) as server, ExitStack() as stack:
         first = stack.enter_context(Client(server.port))
         task = first.send("go")["id"]
@@ -189,7 +189,7 @@ def _stream(place: Place, kind: str, listeners: int) -> float:
 
 
 def _listeners(place: Place, peers: Peers) -> list[Row]:
-    """What those cost who listen to a task where nothing happens."""
+    """The cost of clients that listen to a task in which nothing happens."""
     entry = _start(place, "busy")
     kilobytes, cpu = {}, {}
     ours = _Server(proc.host_of(int(str(entry["pid"]))), int(str(entry["port"])))
@@ -206,7 +206,7 @@ def _listeners(place: Place, peers: Peers) -> list[Row]:
 
 
 def _cost(host: _Server, task: str) -> tuple[float, float]:
-    """Of one listener: KB, and microseconds a second."""
+    """Memory in KB and processor time in µs a second, of one listener."""
     with ExitStack() as stack:
         idle = _load(host.pid)
         memory = proc.memory(host.pid)[0]

@@ -1,4 +1,4 @@
-"""How true the status and the replies are: over every recording, and over real runs where the CLIs are there.
+"""How often status and replies are right, for every recording and, with `--real`, for runs of the real CLIs.
 
 The truth of a recording is what the CLI itself says (title, OSC) and the prompts that people have marked in
 it; the truth of a real run is the scripted model's own clock and text. `python -m benchmarks.truth [--real]`.
@@ -53,7 +53,7 @@ def compare(case: Path, result: Replayed) -> dict[str, float]:
     changes = truth(case, result.end)
     if not changes:
         return {}
-    # Where the recording breaks off in the middle of a turn, the silence after it is not the CLI's.
+    # A recording that ends within a turn is followed by silence that is not the CLI's.
     busy = status_at(changes, result.last) == "PROCESSING"
     total = right = false_ready = false_input = 0
     moment = changes[0][0]
@@ -69,7 +69,7 @@ def compare(case: Path, result: Replayed) -> dict[str, float]:
 
 
 def delays(case: Path, result: Replayed) -> list[float]:
-    """From the true end of each turn to READY; a title that is idle for a blink has ended nothing."""
+    """Seconds from the true end of each turn to READY. A title that is idle for a moment ends no turn."""
     changes = [*truth(case, result.end), (result.end, "")]
     ends = [
         at
@@ -87,10 +87,10 @@ def delays(case: Path, result: Replayed) -> list[float]:
 
 
 def similarity(case: Path, result: Replayed) -> tuple[list[float], int]:
-    """How like the known replies those of the turns are; and how many of them no turn has.
+    """How similar the replies of the turns are to the known ones, and how many known ones have no turn.
 
-    A turn's reply is its last message: of two known ones in one turn, where a CLI queues a prompt, the later
-    counts. An error is known as a reply here, and is none of a turn."""
+    A turn's reply is its last message. Where a CLI queues a prompt, one turn has two known replies, and the
+    later counts. The recording of an error is skipped: there the known reply is the error."""
     path = case / "replies.json"
     known = json.loads(path.read_text()) if path.exists() and case.name != "error400" else []
     starts = [*(turn["started_at"] for turn in result.turns), result.unfinished or result.end + 1]

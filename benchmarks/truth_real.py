@@ -1,4 +1,4 @@
-"""The same figures from the real CLIs, where they can be installed: inside Synapse, with a human typing."""
+"""The same figures from the real CLIs inside Synapse, where they can be installed."""
 
 from __future__ import annotations
 

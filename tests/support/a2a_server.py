@@ -1,4 +1,4 @@
-"""The standard's doors over a real engine and a scripted courier, on loopback, in this process."""
+"""The A2A endpoints on loopback, in this process, with a real engine and a scripted courier."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ MakeHandler = Callable[[TaskEngine, PushSender, Callable[[], AgentCard] | None],
 
 
 async def anywhere(url: str) -> None:
-    """Every address may be told: the receivers of these tests are on loopback."""
+    """Allow every address: the receivers of these tests are on loopback."""
 
 
 @dataclass
@@ -77,7 +77,7 @@ async def served(
     engine = make_engine(TaskStore(path), limits or Limits())
     push = PushSender(engine.store, anywhere, notification, attempts=4, pause=0.01)
     courier = ScriptedCourier(engine)
-    # asyncio turns the delay of small writes off only for sockets that say they are TCP.
+    # asyncio sets TCP_NODELAY only on sockets whose protocol is TCP.
     listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     listener.bind(("127.0.0.1", port))

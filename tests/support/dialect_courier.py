@@ -1,4 +1,4 @@
-"""A courier that does as the message says, in place of a terminal: for tests of what is around the engine.
+"""A courier that does what the message says, without a terminal, to test what is around the engine.
 
 `say X` answers X, `chunks N` streams N pieces of 1 KB, `ask X` asks and answers with the answer, `secret`
 asks for a password, `park X` asks and lets go, `fail X` fails, `hang` works until it is canceled, `hold`

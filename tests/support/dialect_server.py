@@ -1,4 +1,4 @@
-"""The dialect over a real engine on a real socket, with a scripted courier in place of a terminal."""
+"""The specifications' endpoints on a real socket, with a real engine and a scripted courier."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ class Event:
 
 
 async def events(response: httpx.Response) -> AsyncIterator[Event]:
-    """What a reader of server-sent events makes of a response."""
+    """The server-sent events of a response."""
     kind = number = ""
     data: list[str] = []
     async for line in response.aiter_lines():
@@ -135,7 +135,7 @@ async def events(response: httpx.Response) -> AsyncIterator[Event]:
 
 
 class FakeExternalAgents:
-    """An agent that is known, and one that cannot be reached."""
+    """In place of the client for external agents. A URL with `down` in it cannot be reached."""
 
     def __init__(self) -> None:
         self.agents: dict[str, Json] = {}

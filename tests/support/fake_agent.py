@@ -1,4 +1,4 @@
-"""A remote agent that does as a test says: answers, lies, redirects, is slow, never ends."""
+"""A remote agent that does what a test says: it answers, redirects, lies, is slow or never ends."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Answering:
 
 
 class FakeAgent:
-    """`on[path]` answers; with no such path it is 404. `seen` is what was asked."""
+    """`on[path]` answers a request; other paths are 404. `seen` has every request."""
 
     def __init__(self) -> None:
         self.on: dict[str, Handler] = {}
@@ -79,10 +79,10 @@ class FakeAgent:
         leaving.cancel()
         if answering.done():
             answering.result()
-        answering.cancel()  # the client has left
+        answering.cancel()  # the client has disconnected
 
     def card(self, document: object = None, path: str = CARD, **more: Any) -> None:
-        """Offer the standard, 1.0 over JSON-RPC, unless told otherwise."""
+        """Serve a card, by default one for A2A 1.0 over JSON-RPC."""
         offered = {"url": f"{self.url}/rpc", "protocolBinding": "JSONRPC", "protocolVersion": "1.0"}
         usual = {"name": "Weather", "capabilities": {"streaming": True}, "supportedInterfaces": [offered]}
         found = {**usual, **more} if document is None else document

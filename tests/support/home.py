@@ -32,7 +32,7 @@ SYNAPSE = [sys.executable, "-P", "-m", "synapse"]
 
 
 class Home:
-    """A user with nothing: empty homes, a temporary working directory, and the commands to use them."""
+    """An empty home directory with a working directory in it, and `synapse` commands that use them."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -50,7 +50,7 @@ class Home:
 
     @contextmanager
     def ours(self) -> Iterator[None]:
-        """Make it the home of this process too."""
+        """Use it as the home of this process too."""
         with pytest.MonkeyPatch.context() as patch:
             for key in ("SYNAPSE_HOME", "A2A_HOME"):
                 patch.setenv(key, self.env[key])
@@ -126,7 +126,7 @@ def _describe(pid: int) -> str:
 
 @contextmanager
 def new_home() -> Iterator[Home]:
-    """A home; at its end nothing that was started from it may be left."""
+    """A home; at its end no process that was started from it may be left."""
     made = Home(Path(tempfile.mkdtemp(prefix="synt-")))  # short: sockets have 107 bytes
     left: list[int] = []
     try:
@@ -148,7 +148,7 @@ def new_home() -> Iterator[Home]:
 
 
 def hosts(home: Home, name: str = "") -> list[int]:
-    """The hosts that run, of all agents or of one."""
+    """The process ids of the hosts, of all agents or of one."""
     relay = str(home.agents()[name]["pid"]) if name else ""
     found = []
     for pid in home.processes():

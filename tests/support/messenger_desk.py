@@ -1,4 +1,4 @@
-"""A messenger with a client that does as the test says, or with a real one."""
+"""A messenger with a client that does what the test says, or with a real one."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ ROUTING = InputRouting(enabled=True, pattern="", feedback="inline", passthrough_
 
 
 class Client:
-    """Remembers what it was to send, and answers when it is let to."""
+    """Keeps what it was asked to send, and replies when the test says so."""
 
     def __init__(self) -> None:
-        self.sent: list[tuple[str, str, str]] = []  # to whom, what, and under which name
+        self.sent: list[tuple[str, str, str]] = []  # the agent, the text, the request id
         self.followed: list[str] = []
         self.answers: list[str] = []
         self.event: Callable[[str, dict[str, Any]], None] = lambda kind, data: None

@@ -25,7 +25,7 @@ class Handle:
 
 
 class World:
-    """A terminal behind a relay, and a host; frames take their time both ways."""
+    """A terminal, a relay and a host; the test decides when a frame arrives."""
 
     def __init__(self, size: tuple[int, int] = (80, 24), young: bool = False) -> None:
         self.now = 0.0
@@ -34,14 +34,14 @@ class World:
         self.to_relay: deque[bytes] = deque()
         self.timers: list[tuple[float, int, Handle, Callable[[], None]]] = []
         self.written_relay = self.written_host = 0
-        self.agent = b""  # what the agent was typed
+        self.agent = b""  # the keys that reached the agent
         self.actions: list[Action] = []
         self.veil = Veil(CHORD, self.to_host.append)
         self.inbox = Inbox(lambda: self.now)
         self.size = size
         self.drawings = 0
         self._numbers = itertools.count()
-        self.answers = True  # where its cursor is
+        self.answers = True  # whether the terminal answers the query for its cursor
         self.display = Display(
             *(self.inbox, self.model, lambda: self.written_host, self.to_relay.append, self._later),
             *(self.actions.append, lambda: self.now, young),

@@ -1,4 +1,4 @@
-"""A host that does as a test says, and a relay that runs with it: `python relay_host.py relay FOLDER …`.
+"""A host that does what a test says, and a relay that runs with it: `python relay_host.py relay FOLDER …`.
 
 The host writes each frame it is given to `frames`, one JSON line each, and answers commands as `policy` says:
 take, refuse, or nothing at all. A line written to `say` while it runs is sent as a frame.

@@ -1,4 +1,4 @@
-"""A recording through the observer, with the recording's own clock."""
+"""Recordings of the CLIs, and what the observer makes of them with the recording's clock."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def cases() -> list[Path]:
 
 
 def replay(case: Path, channels: bool = True) -> Replayed:
-    """With `channels` off, the screen and silence are all there is."""
+    """Without `channels`, only the screen and silence are evidence."""
     with gzip.open(case / "session.cast.gz", "rt") as file:
         head, *events = [json.loads(line) for line in file]
     screen = make_screen(head["width"], head["height"])
@@ -81,7 +81,7 @@ def replay(case: Path, channels: bool = True) -> Replayed:
 
 
 def _end(events: list[Any]) -> float:
-    """Where the CLI itself ends it takes its modes back: from there on there is no status."""
+    """When the CLI ends, it resets its modes; after that there is no status."""
     outputs = [(at, data) for at, kind, data in events if kind == "o"]
     last = float(events[-1][0])
     for at, data in reversed(outputs):
@@ -101,7 +101,7 @@ def load(case: Path) -> tuple[tuple[int, int], list[tuple[str, bytes]]]:
 
 
 def pieces(rng: random.Random, events: list[tuple[str, bytes]]) -> list[tuple[str, bytes]]:
-    """Output cut anywhere, within sequences and characters too."""
+    """The events with their output cut at random places, also within sequences and characters."""
     out = []
     for kind, data in events:
         while kind == "o" and data and rng.random() < 0.5:

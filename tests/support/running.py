@@ -1,4 +1,4 @@
-"""A reference agent that runs, for as many tests as leave it as they found it."""
+"""A running reference agent that several tests share."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ ENDED = ("completed", "failed", "canceled")
 
 
 class Agent:
-    """A running reference agent, spoken to by HTTP."""
+    """A running reference agent, used over HTTP."""
 
     def __init__(self, home: Home, name: str = "a") -> None:
         self.home = home
@@ -58,7 +58,7 @@ class Agent:
         return "\n".join(self.home.run("screen", self.name).stdout.split("\n"))
 
     def settle(self) -> None:
-        """Until it is idle, and nothing of a test is left that could come in the way of the next."""
+        """Cancel what a test has left, and wait until the agent is idle."""
         for task in self.http.get("/tasks").json()["tasks"]:
             if task["state"] not in ENDED:
                 self.http.post(f"/tasks/{task['id']}/cancel")
@@ -75,7 +75,7 @@ def start(home: Home, *arguments: str) -> Iterator[Agent]:
 
 
 class Lasting:
-    """An agent for all tests of a module, in a home of its own; another when a test has broken it."""
+    """One agent for all tests of a module, in a home of its own; after a failed test there is a new one."""
 
     def __init__(self, *arguments: str) -> None:
         self._arguments = arguments
@@ -91,7 +91,7 @@ class Lasting:
 
     @contextmanager
     def lent(self) -> Iterator[Agent]:
-        """For one test, at the end of which it must be idle again."""
+        """The agent for one test; at its end the agent must become idle."""
         if self._agent is None:
             home = self._stack.enter_context(new_home())
             self._agent = self._stack.enter_context(start(home, *self._arguments))

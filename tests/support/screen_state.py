@@ -11,7 +11,7 @@ MODES = (1, 5, 6, 7, 12, 25, 45, 47, 66, 69, 1000, 1002, 1003, 1004, 1006, 1047,
 
 
 def state(screen: Screen, scrollback: bool = False, strict: bool = True) -> dict[str, Any]:
-    """All that a terminal shows and keeps, as far as the model can tell."""
+    """Everything that the model knows of a terminal."""
     rows = [_plain(row, strict) for row in screen.rows(0, screen.size[1])]
     contents = screen.contents() if scrollback else ""
     return {

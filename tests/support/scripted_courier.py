@@ -1,4 +1,4 @@
-"""A courier without an agent: it plays a task by what its text says, one line a step.
+"""A courier without an agent: each line of a task's text is a step that it does.
 
 `say TEXT` is the reply; `stream A|B|C` the reply in pieces; `ask QUESTION` waits for an answer and says it;
 `park QUESTION` asks and holds nothing; `fail TEXT`, `reject TEXT`; `wait SECONDS`; `hold` waits for ever;

@@ -1,4 +1,4 @@
-"""A real server on loopback in a thread of its own, and clients that send what they like."""
+"""A real server on loopback in a thread, and clients that send any bytes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Answer = tuple[int, dict[str, str], Any]
 
 
 async def echo(scope: Scope, receive: Receive, send: Send) -> None:
-    """Answers with what it was sent."""
+    """Answers with what it received."""
     body, more = b"", True
     while more:
         message: Message = await receive()
@@ -82,7 +82,7 @@ def ask(
 
 
 def raw(port: int, *pieces: bytes, patience: float = 10.0) -> bytes:
-    """Send the pieces as they are; everything that comes back until the server closes."""
+    """Send the pieces unchanged; returns everything that comes back until the server closes."""
     with socket.create_connection(("127.0.0.1", port), patience) as sock:
         for piece in pieces:
             sock.sendall(piece)
@@ -101,7 +101,7 @@ def has_ipv6() -> bool:
 
 
 def as_nobody(call: Callable[[], object]) -> Any:
-    """What `call` returns when another user of this machine makes it. Needs root."""
+    """What `call` returns when it runs as another user. Needs root."""
     read, write = os.pipe()
     pid = os.fork()
     if pid == 0:

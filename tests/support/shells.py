@@ -40,7 +40,7 @@ def interactive(home: Home, shell: str, config: str, **more: str) -> Terminal:
 
 
 class Recorder:
-    """A program in the place of Synapse: it keeps each line that it is given, and ends with status 3."""
+    """A program in place of Synapse: it stores each line that it is given, and exits with status 3."""
 
     def __init__(self, home: Home) -> None:
         self._folder = home.path / "lines"
