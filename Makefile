@@ -32,13 +32,13 @@ install = \
 		test $$status -ge 128 || rm .venv/.busy; \
 		exit $$status; }
 
-# .made and .ready are written last, so that a step that was interrupted is done again. A package that was half written
-# can look complete to pip: where .busy is left, .venv is made again.
+# .ready is written last, so that a step that failed is done again. A package that was half written can look complete to
+# pip: .busy is there while something is written to .venv, and where it is left, .venv is made again.
 .venv/.ready: requirements.lock pyproject.toml
 	@test -n "$(PYTHON)" || { echo "Synapse needs Python 3.11 or newer: install it, or say make PYTHON=/path/to/python3" >&2; exit 1; }
-	@test -e .venv/.made -a ! -e .venv/.busy && \
-		$(BIN)/python -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
-		echo "creating .venv with $(PYTHON) ..."; rm -rf .venv && $(PYTHON) -m venv .venv && touch .venv/.made; }
+	@test ! -e .venv/.busy && $(BIN)/python -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
+		echo "creating .venv with $(PYTHON) ..."; rm -rf .venv && mkdir .venv && touch .venv/.busy && \
+		$(PYTHON) -m venv .venv && rm .venv/.busy; }
 	@echo "installing the packages that Synapse needs ..."
 	@$(call install,requirements.lock)
 	@echo "installing Synapse ..."

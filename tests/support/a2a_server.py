@@ -1,4 +1,4 @@
-"""The standard's endpoints over a real engine and a scripted courier, on loopback, in this process."""
+"""The A2A endpoints on loopback, in this process, with a real engine and a scripted courier."""
 
 from __future__ import annotations
 

@@ -35,7 +35,9 @@ class ExternalClient:
     def known(self, alias: str) -> ExternalAgent:
         agent = self.registry.get(alias)
         if agent is None:
-            raise NoSuchAgent(f"no external agent is registered as {alias!r}: `synapse external list` shows them.")
+            raise NoSuchAgent(
+                f"no external agent is registered as {alias!r}: `synapse external list` shows them."
+            )
         return agent
 
     # --- cards --------------------------------------------------------------------------------------------
