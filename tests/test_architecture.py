@@ -17,7 +17,7 @@ ALLOWED: dict[str, set[str]] = {
     # plain helpers, and what everybody imports
     "errors": set(),
     "base": {"errors"},
-    "terminal": set(),
+    "terminal": {"base"},
     "keys": {"base", "terminal"},
     "profiles": {"base", "errors", "keys"},
     "config": {"base", "errors", "keys"},

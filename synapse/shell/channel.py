@@ -7,7 +7,7 @@ import shutil
 import tempfile
 from typing import NamedTuple
 
-from synapse.base import paths
+from synapse.base import files, paths
 
 
 class Ended(NamedTuple):
@@ -49,9 +49,7 @@ class Channel:
         return os.path.join(self.folder, name)
 
     def write_file(self, name: str, data: bytes) -> None:
-        fd = os.open(self._path(name), os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
-        with os.fdopen(fd, "wb") as file:
-            file.write(data)
+        files.replace(self._path(name), data)
 
     def give(self, line: bytes) -> None:
         self.write_file("line", line)
