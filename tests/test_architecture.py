@@ -65,7 +65,7 @@ ALLOWED: dict[str, set[str]] = {
         "registry", "relay", "shell", "tasks", "terminal",
     },
     "tools": {"cli"},
-    "dummy_agent": {"terminal"},
+    "dummy_agent": {"base", "terminal"},
 }  # fmt: skip
 FREE = {"__init__", "__main__"}  # the public names, and the way into every command
 

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from synapse.a2a_client import AsyncA2AClient
+from synapse.base.text import for_output
 from synapse.errors import SynapseError
 from synapse.peers.task import A2ATask
-from synapse.terminal.cells import printable
 
 INTERRUPTED = 130  # the exit status
 
@@ -35,7 +35,7 @@ class Underway:
 
     @property
     def short(self) -> str:
-        return printable(self.task) if self.elsewhere else self.task[:8]
+        return for_output(self.task) if self.elsewhere else self.task[:8]
 
     @property
     def shows(self) -> str:
@@ -100,9 +100,9 @@ async def _cancel(going: Sequence[Underway]) -> None:
     async def cancel(one: Underway) -> None:
         try:
             state = (await one.cancel(one.task)).status
-            sentence = f"{one.name} has not canceled it yet: it is {printable(state)}"
+            sentence = f"{one.name} has not canceled it yet: it is {for_output(state)}"
         except SynapseError as error:
-            state, sentence = "", printable(str(error)).rstrip(".")
+            state, sentence = "", for_output(str(error)).rstrip(".")
         one.ended = True
         if state == "canceled":
             _say(f"canceled {one.short}" + (f" of {one.name}" if len(going) > 1 else ""))

@@ -118,9 +118,9 @@ def _reader(session: Session, history: History, whole: IsWhole, settings: Settin
 
 
 def _directory(session: Session) -> str:
-    from synapse.terminal.cells import printable
+    from synapse.base.text import for_output
 
-    return paths.shortened(printable(session.directory.decode("utf-8", "replace")))
+    return paths.shortened(for_output(session.directory.decode("utf-8", "replace")))
 
 
 def _sender(settings: Settings, in_terminal: bool) -> Send:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from synapse.base.text import for_cells
 from synapse.terminal import cells, markdown
 from synapse.terminal.markdown import Lines
 
@@ -28,13 +29,13 @@ class AnswerLine:
             words = self.text.rstrip().rpartition(" ")
             self.text = "" if key == "C-u" else words[0] + words[1]
         elif key.startswith("paste:"):
-            self.text += " ".join(markdown.clean(key[6:]).split("\n"))
+            self.text += " ".join(for_cells(key[6:]).split("\n"))
         elif len(key) == 1 and key.isprintable():
             self.text += key
         return False
 
     def lines(self, columns: int) -> Lines:
-        typed = "•" * len(self.text) if self._secret else markdown.clean(self.text)
+        typed = "•" * len(self.text) if self._secret else for_cells(self.text)
         while len(typed) > 1 and cells.width(typed) > columns - 12:
             typed = typed[1:]
         return [[("answer › ", markdown.HEADING), (typed, markdown.STRONG), (" ", "0;7")]]

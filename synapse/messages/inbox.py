@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+from synapse.base.text import for_cells
 from synapse.messages.answer_line import AnswerLine
 from synapse.messages.panel_keys import KeyReader
 from synapse.terminal import markdown, panel
@@ -97,7 +98,7 @@ class Inbox:
     # --- what happens -------------------------------------------------------------------------------------
 
     def sending(self, name: str, target: str, text: str, ago: float = 0.0) -> None:
-        self._entries[name] = Entry(name, markdown.clean(target), text, self._clock() - ago)
+        self._entries[name] = Entry(name, for_cells(target), text, self._clock() - ago)
         read = self._selected if self.focused else ""
         while len(self._entries) > KEPT:
             others = [n for n in self._entries if n not in (read, name)]
@@ -258,7 +259,7 @@ class Inbox:
     def _lines(self, entry: Entry, columns: int) -> Lines:
         lines: Lines = []
         if entry.text:
-            sent = markdown.clean(entry.text[:2000])
+            sent = for_cells(entry.text[:2000])
             lines = [
                 *markdown.wrapped([(sent, markdown.DIM)], columns, [("› ", markdown.DIM)], [("  ", "0")])
             ]
@@ -268,7 +269,7 @@ class Inbox:
         if entry.state == ASKS:
             return lines + markdown.render(entry.prompt, columns)
         if entry.state == FAILED:
-            return lines + markdown.wrapped([(markdown.clean(entry.detail), markdown.STRONG)], columns)
+            return lines + markdown.wrapped([(for_cells(entry.detail), markdown.STRONG)], columns)
         return [*lines, [("No answer yet.", markdown.DIM)]]
 
     def _below(self, entry: Entry | None, size: tuple[int, int]) -> Lines:
@@ -370,5 +371,5 @@ def _stale_at(entry: Entry) -> float:
 
 def _first_line(text: str, marks: str = "#*`>-") -> str:
     """Without the marks that Markdown begins and ends a line with."""
-    lines = (line.strip(" " + marks) for line in markdown.clean(text[:2000]).split("\n"))
+    lines = (line.strip(" " + marks) for line in for_cells(text[:2000]).split("\n"))
     return next((line for line in lines if line), "")

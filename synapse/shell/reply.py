@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 
+from synapse.base.text import for_cells
 from synapse.terminal import markdown
 
 WIDEST = 120
@@ -66,7 +67,7 @@ class Reply:
 
     def _named(self, text: str) -> str:
         """Behind the name, if it begins as a sentence does; else below it."""
-        text = markdown.clean(text).lstrip("\n")
+        text = for_cells(text).lstrip("\n")
         return f"**{self._name}:**{' ' if _SENTENCE.match(text) else chr(10)}{text}" if text else ""
 
     def _advance(self, source: str) -> None:

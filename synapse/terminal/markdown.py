@@ -1,9 +1,9 @@
 """Markdown as lines of styled text for a box: wrapped, and nothing in it that a terminal acts on."""
 
 import re
-import unicodedata
 from collections.abc import Iterator, Sequence
 
+from synapse.base.text import for_cells
 from synapse.terminal import cells
 from synapse.terminal.overlay import Span
 
@@ -18,9 +18,6 @@ _EMPHASIS = {"**": ";1;38;5;255", "__": ";1;38;5;255", "*": ";3", "_": ";3", "~~
 
 LONGEST = 100_000  # characters that are made readable: the host does nothing else in the meantime
 
-_ESCAPES = re.compile(
-    r"\x1b(?:\[[0-?]*[ -/]*[@-~]|[\]P_^X][^\x07\x1b]*(?:\x07|\x1b\\)?|.)?|\x9b[0-?]*[ -/]*[@-~]", re.DOTALL
-)
 _FENCE = re.compile(r"[ \t>]*(?:[-+*][ \t]+)?(`{3,}|~{3,})([^`]*)\Z")
 _HEADING = re.compile(r" {0,3}(#{1,6})[ \t]+(.*?)[ \t]*#*\Z")
 _RULE = re.compile(r" {0,3}(?:(?:-[ \t]*){3,}|(?:\*[ \t]*){3,}|(?:_[ \t]*){3,})\Z")
@@ -38,21 +35,10 @@ _INLINE = re.compile(
 Lines = list[list[Span]]
 
 
-def clean(text: str) -> str:
-    """Without escape sequences, control characters and what changes the direction or width of others."""
-    if not text.isprintable():
-        text = _ESCAPES.sub("", text.replace("\r\n", "\n").replace("\r", "\n")).expandtabs(4)
-        text = "".join(c for c in text if c == "\n" or unicodedata.category(c) not in _SILENT)
-    return text.replace("\ufe0f", "").replace("\ufe0e", "")
-
-
-_SILENT = frozenset(("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"))
-
-
 def render(markdown: str, width: int) -> Lines:
     """Lines of at most `width` cells."""
     rest = len(markdown) - LONGEST
-    lines = list(_blocks(clean(markdown[:LONGEST]).split("\n"), max(width, 8)))
+    lines = list(_blocks(for_cells(markdown[:LONGEST]).split("\n"), max(width, 8)))
     while lines and not lines[-1]:
         lines.pop()
     if rest > 0:
