@@ -78,20 +78,24 @@ class FenceFinder:
         return self._fence(line, start, column)
 
     def _fence(self, line: str, start: int, column: int) -> Fence | None:
-        match = _FENCE.match(line, start)
-        if not match:
+        if not _FENCE.match(line, start):
             return None
-        base = self._leave_items(column)
-        if column - base > 3:
-            return None
-        language, *info = (match[2] or match[4] or "").strip().split(maxsplit=1) or [""]
-        return Fence(line[:start], match[1] or match[3], column, base + 3, language, "".join(info))
+        return fence_at(line, start, column, base=self._leave_items(column))
 
     def _leave_items(self, column: int) -> int:
         """End the list items that begin farther in; where the innermost one of the others begins."""
         while self._items and self._items[-1] > column:
             self._items.pop()
         return self._items[-1] if self._items else 0
+
+
+def fence_at(line: str, start: int, column: int, base: int) -> Fence | None:
+    """The fence that begins at `start`, in `column`, where the text around it begins at the column `base`."""
+    match = _FENCE.match(line, start)
+    if not match or column - base > 3:
+        return None
+    language, *info = (match[2] or match[4] or "").strip().split(maxsplit=1) or [""]
+    return Fence(line[:start], match[1] or match[3], column, base + 3, language, "".join(info))
 
 
 def _column(blank: str, start: int = 0) -> int:

@@ -17,7 +17,7 @@ ALLOWED: dict[str, set[str]] = {
     # plain helpers, and what everybody imports
     "errors": set(),
     "base": {"errors"},
-    "terminal": {"base"},
+    "terminal": {"base", "fences"},
     "keys": {"base", "terminal"},
     "profiles": {"base", "errors", "keys"},
     "config": {"base", "errors", "keys"},
@@ -205,3 +205,11 @@ def test_test_modules_share_only_what_is_in_support() -> None:
         if name.startswith("tests.") and any(p.startswith(("test_", "conftest")) for p in name.split("."))
     ]
     assert shared == []
+
+
+def test_the_markdown_parser_is_loaded_when_something_is_parsed() -> None:
+    users = {dotted(p) for p in modules() if any("markdown_it" in name for name in imports(p))}
+    assert users == {"terminal.commonmark"}
+    probe = "import sys, synapse.host.host, synapse.cli.shell; print('markdown_it' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", probe], capture_output=True, text=True)
+    assert done.stdout.strip() == "False", done.stderr

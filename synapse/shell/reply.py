@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 from synapse.base.text import for_cells
 from synapse.terminal import markdown
+from synapse.terminal.commonmark import finished
 
 WIDEST = 120
-_FENCE = re.compile(r"[ \t>]*(?:[-+*][ \t]+)?(`{3,}|~{3,})([^`]*)\Z")
-_GROUPED = re.compile(r" {0,3}>|[^|]*\|")  # quotes and tables are made of several lines
+_SHORT = 2_000  # characters that may be parsed anew at each change
+_LONGEST_DRAWN = 20_000  # characters of a block that is not finished: more than any terminal shows
 _SENTENCE = re.compile(r"[^\W\d]|\*\*\w|`[^`]")
 _LOOKS = {
     markdown.BASE: "",
@@ -18,7 +19,6 @@ _LOOKS = {
     markdown.STRONG: "1",
     markdown.HEADING: "1;36",
     markdown.CODE: "33",
-    markdown.QUOTE: "",
     markdown.LINK: "4",
 }
 
@@ -33,7 +33,8 @@ class Reply:
         self._write = write
         self._size = size
         self._color = color
-        self._text = ""  # what of it has been printed for good
+        self._seen = 0  # characters that it had when it was last drawn
+        self._text = ""  # what of it has been printed and does not change
         self._live = 0  # rows below that, which are drawn anew
         self._width = 0
 
@@ -42,6 +43,12 @@ class Reply:
         return bool(self._text or self._live)
 
     def partial(self, text: str) -> None:
+        # Each time all of it is read, and what is not finished is parsed. It must have grown by a share of
+        # both, or the time would grow with the square of its length.
+        unfinished = len(text) - len(self._text)
+        if len(text) - self._seen < max(len(text) // 1000, (unfinished - _SHORT) // 8):
+            return
+        self._seen = len(text)
         source = self._named(text)
         if len(text.strip()) < 3 or not source.startswith(self._text):
             return  # too little to tell how it begins, or said otherwise: the end will show it
@@ -62,7 +69,8 @@ class Reply:
             self._text = ""
         self._advance(source)
         self._erase()
-        self._print(source[len(self._text) :])
+        if rest := source[len(self._text) :]:
+            self._print([rest])
         self._text = source
 
     def _named(self, text: str) -> str:
@@ -71,19 +79,17 @@ class Reply:
         return f"**{self._name}:**{' ' if _SENTENCE.match(text) else chr(10)}{text}" if text else ""
 
     def _advance(self, source: str) -> None:
-        done = "".join(finished(source[len(self._text) :]))
-        if done:
+        blocks = list(finished(source[len(self._text) :]))
+        if blocks:
             self._erase()
-            self._print(done)
-            self._text += done
+            self._print(blocks)
+            self._text += "".join(blocks)
 
-    def _print(self, source: str) -> None:
+    def _print(self, blocks: list[str]) -> None:
         width = self._columns()
-        for block in (*finished(source), source[len("".join(finished(source))) :]):
-            blank = len(block) - len(block.rstrip("\n")) - 1
-            if block.strip():
-                self._write("".join(row + "\n" for row in self._rows(block, width)))
-            self._write("\n" * (max(blank, 0) if block.strip() else block.count("\n")))
+        for block in blocks:
+            rows = markdown.render(block, width, longest=len(block))
+            self._write("".join(self._styled(row) + "\n" for row in rows) or "\n")
 
     def _draw(self, rest: str) -> None:
         self._erase()
@@ -91,7 +97,9 @@ class Reply:
         if not rest.strip() or cols < 10 or rows < 3:
             return
         self._width = cols
-        drawn = self._rows(rest, self._columns())[-(rows - 1) :]
+        if len(rest) > _LONGEST_DRAWN:  # its first line tells what the last ones are
+            rest = rest[: rest.find("\n") + 1] + rest[rest.rfind("\n", 0, -_LONGEST_DRAWN) + 1 :]
+        drawn = [self._styled(row) for row in markdown.render(rest, self._columns())[-(rows - 1) :]]
         self._write("\n".join(drawn))
         self._live = len(drawn)
 
@@ -107,9 +115,6 @@ class Reply:
     def _columns(self) -> int:
         return max(min(self._size()[0] - 1, WIDEST), 8)
 
-    def _rows(self, source: str, width: int) -> list[str]:
-        return [self._styled(line) for line in markdown.render(source, width)]
-
     def _styled(self, spans: list[tuple[str, str]]) -> str:
         if spans and not self._color:
             return "".join(text for text, _ in spans).rstrip()
@@ -121,30 +126,6 @@ class Reply:
             text = text.rstrip() if number == len(spans) - 1 else text  # code is padded for a box
             made += f"\x1b[{code}m{text}\x1b[m" if code else text
         return made
-
-
-def finished(source: str) -> Iterator[str]:
-    """The blocks at the beginning that nothing can change any more, each with its newlines."""
-    lines = source.split("\n")[:-1]  # the last one is still being said
-    at = 0
-    while at < len(lines):
-        end: int | None = at + 1
-        if fence := _FENCE.match(lines[at]):
-            end = _closing(lines, at + 1, fence[1])
-        elif _GROUPED.match(lines[at]):
-            end = next((n for n in range(at + 1, len(lines)) if not _GROUPED.match(lines[n])), None)
-        if end is None:
-            return
-        yield "\n".join(lines[at:end]) + "\n"
-        at = end
-
-
-def _closing(lines: list[str], at: int, mark: str) -> int | None:
-    for number in range(at, len(lines)):
-        body = lines[number].strip(" \t>")
-        if len(body) >= len(mark) and body == mark[0] * len(body):
-            return number + 1
-    return None
 
 
 def _look(look: str) -> str:
