@@ -9,9 +9,9 @@ from typing import Protocol
 
 from synapse.errors import SynapseError
 from synapse.keys.commands import Command, Refusal
+from synapse.shell.agent_lines import AgentLines
+from synapse.shell.command_readers import Reader
 from synapse.shell.history import History
-from synapse.shell.line import Lines
-from synapse.shell.readers import Reader
 
 Send = Callable[[Command], int]
 USAGE = 2
@@ -34,7 +34,12 @@ class Underneath(Protocol):
 
 class Shell:
     def __init__(
-        self, underneath: Underneath, reader: Reader, lines: Lines, send: Send, history: History | None = None
+        self,
+        underneath: Underneath,
+        reader: Reader,
+        lines: AgentLines,
+        send: Send,
+        history: History | None = None,
     ) -> None:
         self._underneath = underneath
         self._reader = reader

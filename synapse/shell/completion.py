@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from synapse.shell.people import Person
+from synapse.shell.recipients import Recipient
 
 FLAGS = (
     ("--return", "wait and show the reply here"),
@@ -28,12 +28,12 @@ class Choice(NamedTuple):
     about: str = ""
 
 
-def for_agent(text: str, people: Sequence[Person], sent: Iterable[str]) -> Iterator[Choice]:
+def for_agent(text: str, recipients: Sequence[Recipient], sent: Iterable[str]) -> Iterator[Choice]:
     """`text` is what is before the cursor; `sent` the lines of before, the newest first."""
     if name := _NAME.match(text):
-        for person in people:
-            if person.name.casefold().startswith(name[1].casefold()):
-                yield Choice(f"@{person.name} ", len(text), person.about)
+        for recipient in recipients:
+            if recipient.name.casefold().startswith(name[1].casefold()):
+                yield Choice(f"@{recipient.name} ", len(text), recipient.about)
         return
     found = _MESSAGE.match(text)
     if found is None:

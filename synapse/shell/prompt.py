@@ -21,9 +21,9 @@ from prompt_toolkit.key_binding import KeyBindings, KeyPress, KeyPressEvent
 from prompt_toolkit.output.vt100 import Vt100_Output
 
 from synapse.shell import completion
+from synapse.shell.command_readers import IsWhole
 from synapse.shell.history import History
-from synapse.shell.people import Person
-from synapse.shell.readers import IsWhole
+from synapse.shell.recipients import Recipient
 from synapse.shell.session import Session
 
 
@@ -32,7 +32,7 @@ class EditorReader:
         self,
         session: Session,
         history: History,
-        people: Callable[[], list[Person]],
+        recipients: Callable[[], list[Recipient]],
         prompt: Callable[[int], str],
         aside: Callable[[int], str],
         is_whole: IsWhole,
@@ -45,7 +45,7 @@ class EditorReader:
         output.enable_cpr = False  # a terminal that answers late would answer the next program
         self._editor: PromptSession[str] = PromptSession(
             history=InMemoryHistory(history.entries),
-            completer=_Completer(history, people),
+            completer=_Completer(history, recipients),
             complete_while_typing=Condition(self._names_somebody),
             auto_suggest=AutoSuggestFromHistory(),
             enable_history_search=Condition(lambda: not self._names_somebody()),  # else nothing is completed
@@ -104,15 +104,15 @@ class EditorReader:
 
 
 class _Completer(Completer):
-    def __init__(self, history: History, people: Callable[[], list[Person]]) -> None:
+    def __init__(self, history: History, recipients: Callable[[], list[Recipient]]) -> None:
         self._history = history
-        self._people = people
+        self._recipients = recipients
 
     def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterator[Completion]:
         text = document.text_before_cursor
         if text.startswith("@"):
             asked = complete_event.completion_requested
-            choices = completion.for_agent(text, self._people(), self._history.sent() if asked else ())
+            choices = completion.for_agent(text, self._recipients(), self._history.sent() if asked else ())
         else:
             choices = completion.for_shell(text, os.environ.get("PATH", ""))
         for choice in choices:

@@ -15,7 +15,7 @@ from synapse.relay.pty import Pty
 from synapse.shell import dialects
 from synapse.shell.channel import Asleep, Channel, Ended, Taking
 from synapse.shell.dialects import Dialect
-from synapse.shell.marks import Marks
+from synapse.shell.prompt_marks import PromptMarks
 
 LATE = 0.3  # seconds for the prompt to follow: it may have been sent elsewhere (`exec 2>file`)
 HANGUP = 2.0
@@ -35,7 +35,7 @@ class Session:
         self.exit_status: int | None = None
         self._dialect = dialect
         self._console = console
-        self._marks = Marks()
+        self._marks = PromptMarks()
         self._channel = Channel()
         self._before = 0  # what `$?` is to the command
         self._taken = True  # the shell has it

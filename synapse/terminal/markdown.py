@@ -136,10 +136,11 @@ class _Page:
 def _line(spans: list[Span], width: int) -> Lines:
     """A line of a paragraph, wrapped below its own beginning."""
     text = "".join(text for text, _ in spans)
-    indent = min(len(text) - len(text.lstrip(" ")), width // 3)
-    spans = _from(spans, len(text) - len(text.lstrip(" ")))
-    hanging = indent + 2 * text.lstrip(" ").startswith("• ")
-    return wrapped(spans, width, [(" " * indent, BASE)], [(" " * hanging, BASE)])
+    start = len(text) - len(text.lstrip(" "))
+    indent = " " * min(start, width // 3)
+    mark = "• " if text.startswith("• ", start) else ""  # no Markdown, but agents make lists with it
+    first, then = [(indent + mark, HEADING)], [(indent + " " * len(mark), BASE)]
+    return wrapped(_from(spans, start + len(mark)), width, first, then)
 
 
 def _from(spans: list[Span], start: int) -> list[Span]:

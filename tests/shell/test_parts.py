@@ -12,18 +12,18 @@ import pytest
 from synapse.keys.commands import Command, Refusal
 from synapse.peers.external.agents import ExternalAgent, ExternalAgentRegistry
 from synapse.shell import completion
+from synapse.shell.agent_lines import AgentLines, is_whole
 from synapse.shell.channel import Channel, Ended, Taking
+from synapse.shell.command_readers import whole_command
 from synapse.shell.completeness import Completeness
 from synapse.shell.dialects import BASH, FISH, POSIX, ZSH, Dialect, find_shell, quoted
 from synapse.shell.history import KEPT, History
-from synapse.shell.line import Lines, is_whole
-from synapse.shell.marks import Marks
-from synapse.shell.people import Person, people
-from synapse.shell.readers import whole_command
+from synapse.shell.prompt_marks import PromptMarks
+from synapse.shell.recipients import Recipient, recipients
 from tests.support.home import Home
 
 PATTERN = r"^@([\w-]+)\s+(.+)$"
-LINES = Lines(PATTERN, waits=False)
+LINES = AgentLines(PATTERN, waits=False)
 
 
 def command(line: str, lines: Lines = LINES) -> Command:
@@ -46,7 +46,7 @@ def test_for_the_shell(line: str) -> None:
 
 
 def test_whether_to_wait() -> None:
-    waiting = Lines(PATTERN, waits=True)
+    waiting = AgentLines(PATTERN, waits=True)
     for line in ("@a --return hi", "@a hi --return", "@a --priority 2 --here hi", "@a hi --response "):
         assert command(line).wait and command(line).message == "hi", line
     for line in ("@a --no-wait hi", "@a hi --display", "@a --non-response hi"):
@@ -69,12 +69,16 @@ def test_refused(line: str, said: str) -> None:
 
 # --- completion ---------------------------------------------------------------------------------------------
 
-PEOPLE = [Person("claude", "claude, ready"), Person("codex", "codex, processing"), Person("all", "everybody")]
+RECIPIENTS = [
+    Recipient("claude", "claude, ready"),
+    Recipient("codex", "codex, processing"),
+    Recipient("all", "everybody"),
+]
 SENT = ["@codex --return look at this", "@claude look there", "@claude look at this"]
 
 
 def test_who_can_be_started_is_offered(home: Home) -> None:
-    assert people(["gemini"]) == [Person("gemini", "not running")]
+    assert recipients(["gemini"]) == [Recipient("gemini", "not running")]
 
 
 def test_a_name_is_offered_once_for_whoever_would_be_sent_it(home: Home) -> None:
@@ -82,14 +86,14 @@ def test_a_name_is_offered_once_for_whoever_would_be_sent_it(home: Home) -> None
     registry.register("f" * 64, "claude", 8100, name="reviewer")
     for alias in ("Reviewer", "far"):
         ExternalAgentRegistry().add(ExternalAgent("Far", "http://127.0.0.1:1", alias=alias))
-    found = people(["far", "reviewer", "gemini"])
+    found = recipients(["far", "reviewer", "gemini"])
     assert [person.name for person in found] == ["reviewer", "all", "all-here", "far", "gemini"]
     assert found[0].about == "claude, processing"
     registry.unregister("f" * 64)
 
 
 def choices(text: str) -> list[str]:
-    return [choice.text for choice in completion.for_agent(text, PEOPLE, SENT)]
+    return [choice.text for choice in completion.for_agent(text, RECIPIENTS, SENT)]
 
 
 def test_names_flags_and_what_was_sent() -> None:
@@ -148,7 +152,7 @@ def test_the_history_does_not_grow_for_ever_nor_fail(tmp_path: Path) -> None:
 
 def test_marks_are_cut_out_wherever_they_are_split() -> None:
     for size in (1, 2, 3, 7, 1000):
-        marks = Marks()
+        marks = PromptMarks()
         stream = f"one{marks.prompt}two\x1b]77{marks.hide}unseen{marks.prompt}three\x1b]7711;".encode()
         shown = b"".join(marks.feed(stream[at : at + size]) for at in range(0, len(stream), size))
         assert shown + marks.rest() == b"onetwo\x1b]77three\x1b]7711;"

@@ -10,29 +10,31 @@ from synapse.peers.external.agents import ExternalAgentRegistry
 from synapse.registry import ALL, ALL_HERE, AgentRegistry
 
 
-class Person(NamedTuple):
+class Recipient(NamedTuple):
     name: str
     about: str
 
 
-def people(startable: Iterable[str] = ()) -> list[Person]:
+def recipients(startable: Iterable[str] = ()) -> list[Recipient]:
     """Everybody there is at this moment, and who is started when something is sent to him; each name once,
     for the one who is sent what is sent to it."""
-    found: list[Person] = []
+    found: list[Recipient] = []
     try:
         for entry in AgentRegistry().list_agents().values():
-            found.append(Person(str(entry["name"]), f"{entry['agent_type']}, {str(entry['status']).lower()}"))
+            found.append(
+                Recipient(str(entry["name"]), f"{entry['agent_type']}, {str(entry['status']).lower()}")
+            )
     except (SynapseError, OSError):
         pass  # what is wrong with the registry is said when somebody is sent something
     if found:
-        found.append(Person(ALL, "every running agent"))
-        found.append(Person(ALL_HERE, "every agent that runs in this directory"))
+        found.append(Recipient(ALL, "every running agent"))
+        found.append(Recipient(ALL_HERE, "every agent that runs in this directory"))
     try:
-        found += [Person(agent.alias, agent.url) for agent in ExternalAgentRegistry().list_agents()]
+        found += [Recipient(agent.alias, agent.url) for agent in ExternalAgentRegistry().list_agents()]
     except (SynapseError, OSError):
         pass
-    found += [Person(name, "not running") for name in startable]
-    named: dict[str, Person] = {}
-    for person in found:
-        named.setdefault(person.name.casefold(), person)
+    found += [Recipient(name, "not running") for name in startable]
+    named: dict[str, Recipient] = {}
+    for recipient in found:
+        named.setdefault(recipient.name.casefold(), recipient)
     return list(named.values())

@@ -10,7 +10,7 @@ _ADDRESS = re.compile(r"@([\w-]+)(?:\s|\Z)")
 _LAST_WORD = re.compile(r"\s(\S+)\s*\Z")
 
 
-class Lines:
+class AgentLines:
     """Reads lines; `waits` is whether the reply is waited for when no flag says so."""
 
     def __init__(self, pattern: str, waits: bool) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 
 
-class Marks:
+class PromptMarks:
     """`prompt`: everything before it is output of the commands so far. `hide`: nothing is shown until the
     next prompt. Both are made up anew for each session: no output can contain them by chance."""
 
