@@ -1,4 +1,4 @@
-"""Imports that take long, beside the event loop, one after the other: two threads must not import at once."""
+"""Slow imports, in a thread beside the event loop, one at a time: two threads must not import at once."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ _turn = asyncio.Lock()
 
 
 async def load(*modules: str) -> None:
-    """Have these imported; whoever imports them afterwards does not wait."""
+    """Import these modules, so that a later import of them is immediate."""
     async with _turn:
         for module in modules:
             await asyncio.to_thread(importlib.import_module, module)

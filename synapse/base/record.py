@@ -1,4 +1,4 @@
-"""Named values that do not change."""
+"""Immutable records."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ if TYPE_CHECKING:
 
 
 class Record:
-    """Plain data by `__slots__`; `dataclasses` would cost every start 10 ms."""
+    """The fields are `__slots__`; `dataclasses` would cost every start 10 ms."""
 
     __slots__: tuple[str, ...] = ()
 

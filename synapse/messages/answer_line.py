@@ -1,4 +1,4 @@
-"""The line of the panel in which a question is answered. Pure: keys in, the answer out."""
+"""The line of the panel in which a human answers a question. Pure."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from synapse.terminal.markdown import Lines
 
 
 class AnswerLine:
-    """`secret`: not for other eyes; `may_be_empty`: Enter alone is an answer too."""
+    """`secret`: the text is not shown; `may_be_empty`: Enter alone is an answer."""
 
     def __init__(self, text: str = "", secret: bool = False, may_be_empty: bool = False) -> None:
         self.text = text
         self._secret = secret
         self._may_be_empty = may_be_empty
-        self.answer: str | None = None  # when it is done, unless nothing is to be sent
+        self.answer: str | None = None  # when it is finished, unless nothing is to be sent
 
     def press(self, key: str) -> bool:
-        """Whether it is done."""
+        """Whether the line is finished, by Enter or by leaving it."""
         if key in ("Escape", "C-c"):
             return True
         if key == "Enter":

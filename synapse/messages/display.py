@@ -10,7 +10,7 @@ from typing import NamedTuple, Protocol
 
 from synapse.messages.inbox import Action, Close, Copy, Inbox
 from synapse.relay import wire
-from synapse.terminal.overlay import Box, blank_rows, paint, repaint, room, shift
+from synapse.terminal.overlay import Box, blank_rows, free_area, paint, repaint, shift
 from synapse.terminal.screen import Screen
 
 QUIET = 0.006  # seconds without output before anything is drawn
@@ -189,7 +189,7 @@ class Display:
 
     def _can_draw(self) -> bool:
         known = self._known[self._screen.alternate_screen] or self._asks_left
-        return bool(known) and room(self._free()[0]) is not None
+        return bool(known) and free_area(self._free()[0]) is not None
 
     def _free(self) -> tuple[tuple[int, int], int]:
         """The part of the screen that may be covered: its size, and the rows above it."""

@@ -1,4 +1,4 @@
-"""What a line may go on with: names, flags and earlier messages after `@`; programs and files elsewhere."""
+"""Completions: names, flags and earlier messages in a line that begins with `@`; else programs and files."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Choice(NamedTuple):
 
 
 def for_agent(text: str, recipients: Sequence[Recipient], sent: Iterable[str]) -> Iterator[Choice]:
-    """`text` is what is before the cursor; `sent` the lines of before, the newest first."""
+    """`text` is what is before the cursor; `sent` are earlier lines, the newest first."""
     if name := _NAME.match(text):
         for recipient in recipients:
             if recipient.name.casefold().startswith(name[1].casefold()):
@@ -54,7 +54,7 @@ def for_agent(text: str, recipients: Sequence[Recipient], sent: Iterable[str]) -
 
 
 def for_shell(text: str, path: str) -> Iterator[Choice]:
-    """Files in reach of the last word, and programs where a command begins."""
+    """Files for the last word; programs where a command begins."""
     found = _WORD.search(text)
     word = found[0] if found else ""
     before = text[: len(text) - len(word)].rstrip(" \t")

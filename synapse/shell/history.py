@@ -1,4 +1,4 @@
-"""What was typed before, in a file that only the user can read: one line an entry, the newest last."""
+"""The history file, which only the user can read: one entry a line, the newest last."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ import os
 from synapse.base import files, paths
 
 KEPT = 10_000
-_SLACK = 2_000  # entries more than are kept, before the file is written anew
+_SLACK = 2_000  # entries above KEPT before the file is rewritten
 
 
 class History:
-    """A file that cannot be written costs the next session this one's lines, and nothing else."""
+    """If the file cannot be written, only the next session lacks this session's lines."""
 
     def __init__(self, path: str) -> None:
         self.path = path
@@ -21,7 +21,7 @@ class History:
         self.entries = self.entries[-KEPT:]
 
     def add(self, line: str) -> None:
-        """A line that begins with a blank is not kept, as in many a shell; nor is one twice in a row."""
+        """A line that begins with a space, or is the same as the one before, is not kept."""
         if not line.strip() or line[0].isspace() or (self.entries and self.entries[-1] == line):
             return
         self.entries.append(line)
@@ -34,7 +34,7 @@ class History:
             pass
 
     def sent(self) -> list[str]:
-        """The lines that were for agents, the newest first, none twice."""
+        """The lines for agents, the newest first, without duplicates."""
         return list(dict.fromkeys(line for line in reversed(self.entries) if line.startswith("@")))
 
     def _rewrite(self, entries: list[str]) -> None:

@@ -1,4 +1,4 @@
-"""Whom a line can be addressed to."""
+"""The agents that a line can be addressed to."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ class Recipient(NamedTuple):
 
 
 def recipients(startable: Iterable[str] = ()) -> list[Recipient]:
-    """Everybody there is at this moment, and who is started when something is sent to him; each name once,
-    for the one who is sent what is sent to it."""
+    """The agents that are known now, and those that a message would start. Of two with one name, only the one
+    that would get the message is listed."""
     found: list[Recipient] = []
     try:
         for entry in AgentRegistry().list_agents().values():
@@ -25,7 +25,7 @@ def recipients(startable: Iterable[str] = ()) -> list[Recipient]:
                 Recipient(str(entry["name"]), f"{entry['agent_type']}, {str(entry['status']).lower()}")
             )
     except (SynapseError, OSError):
-        pass  # what is wrong with the registry is said when somebody is sent something
+        pass  # sending a message reports what is wrong with the registry
     if found:
         found.append(Recipient(ALL, "every running agent"))
         found.append(Recipient(ALL_HERE, "every agent that runs in this directory"))

@@ -1,4 +1,4 @@
-"""A reply as it comes: blocks of Markdown that are done are printed for good, the rest is drawn anew."""
+"""A reply while it arrives: finished blocks of Markdown are printed once, the rest is redrawn."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _LOOKS = {
 
 
 class Reply:
-    """`partial` is given all that was said so far, each time; `end` the whole of it."""
+    """`partial` is given all of the reply so far; `end` the whole reply."""
 
     def __init__(
         self, name: str, write: Callable[[str], object], size: Callable[[], tuple[int, int]], color: bool
@@ -35,7 +35,7 @@ class Reply:
         self._color = color
         self._seen = 0  # characters that it had when it was last drawn
         self._text = ""  # what of it has been printed and does not change
-        self._live = 0  # rows below that, which are drawn anew
+        self._live = 0  # rows below that, which are redrawn
         self._width = 0
 
     @property
@@ -51,12 +51,12 @@ class Reply:
         self._seen = len(text)
         source = self._named(text)
         if len(text.strip()) < 3 or not source.startswith(self._text):
-            return  # too little to tell how it begins, or said otherwise: the end will show it
+            return  # too short to tell how it begins, or no longer the same text: `end` will show it
         self._advance(source)
         self._draw(source[len(self._text) :])
 
     def settle(self) -> None:
-        """Leave what is there as it is: something else is printed next."""
+        """Leave on the screen what is there: something else is printed next."""
         if self._live:
             self._write("\n")
             self._live = 0
@@ -74,7 +74,7 @@ class Reply:
         self._text = source
 
     def _named(self, text: str) -> str:
-        """Behind the name, if it begins as a sentence does; else below it."""
+        """With the agent's name in front of it, or above it if it does not begin with a sentence."""
         text = for_cells(text).lstrip("\n")
         return f"**{self._name}:**{' ' if _SENTENCE.match(text) else chr(10)}{text}" if text else ""
 
@@ -106,7 +106,7 @@ class Reply:
     def _erase(self) -> None:
         if not self._live:
             return
-        if self._size()[0] != self._width:  # wrapped anew: nobody knows how many rows it takes now
+        if self._size()[0] != self._width:  # wrapped again: how many rows it takes is unknown
             self.settle()
             return
         self._write("\r" + (f"\x1b[{self._live - 1}A" if self._live > 1 else "") + "\x1b[J")
@@ -123,13 +123,13 @@ class Reply:
             spans = spans[:-1]
         for number, (text, look) in enumerate(spans):
             code = _look(look)
-            text = text.rstrip() if number == len(spans) - 1 else text  # code is padded for a box
+            text = text.rstrip() if number == len(spans) - 1 else text  # code is padded to the width of a box
             made += f"\x1b[{code}m{text}\x1b[m" if code else text
         return made
 
 
 def _look(look: str) -> str:
-    """A look without the colours of a box: the terminal's own are the human's choice."""
+    """The style without the colours of a box: the human has chosen the terminal's colours."""
     base = max((known for known in _LOOKS if look.startswith(known)), key=len, default="")
     emphasis = [part for part in look[len(base) :].replace(";38;5;255", "").split(";") if part]
     return ";".join(part for part in (_LOOKS.get(base, ""), *emphasis) if part)

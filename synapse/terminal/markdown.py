@@ -1,4 +1,4 @@
-"""Markdown as lines of styled text for a box: wrapped, and nothing in it that a terminal acts on."""
+"""Markdown as wrapped lines of styled text, without anything that a terminal would act on."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def render(markdown: str, width: int, longest: int = LONGEST) -> Lines:
 def wrapped(
     spans: Sequence[Span], width: int, first: Sequence[Span] = (), then: Sequence[Span] = ()
 ) -> Lines:
-    """The spans as lines, the first behind `first` and the others behind `then`."""
+    """The spans as lines: `first` in front of the first one, `then` in front of the others."""
     indent = max(sum(cells.width(text) for text, _ in prefix) for prefix in (first, then))
     text = "".join(text for text, _ in spans)
     lines: Lines = []
@@ -188,7 +188,7 @@ def _code(lines: Sequence[str], language: str, width: int) -> Iterator[list[Span
     if language:
         yield [(f" {cells.crop(language, width - 2)} ", DIM)]
     for line in lines:
-        while True:  # cut where it must be, not at words: every space counts in code
+        while True:  # cut at the width, not between words: every space counts in code
             piece = cells.crop(line, width - 2) if line else ""
             yield [(f" {piece}{' ' * (width - 1 - cells.width(piece))}", CODE)]
             line = line[len(piece) :]
@@ -202,8 +202,8 @@ def _table(rows: Sequence[Node], width: int) -> Iterator[list[Span]]:
         [_spans(cell.children[0].children, STRONG if number == 0 else BASE) for cell in row.children]
         for number, row in enumerate(rows)
     ]
-    wishes = [max(map(_width, column)) for column in zip(*styled, strict=True)]
-    widths = _shares(wishes, width - 3 * (len(sides) - 1))
+    wanted = [max(map(_width, column)) for column in zip(*styled, strict=True)]
+    widths = _column_widths(wanted, width - 3 * (len(sides) - 1))
     for number, row in enumerate(styled):
         columns = [wrapped(cell, size) for cell, size in zip(row, widths, strict=True)]
         for line in range(max(map(len, columns))):
@@ -219,14 +219,14 @@ def _table(rows: Sequence[Node], width: int) -> Iterator[list[Span]]:
             yield [("─┼─".join("─" * size for size in widths), DIM)]
 
 
-def _shares(wishes: Sequence[int], room: int) -> list[int]:
-    """Columns as wide as they wish, the widest ones cut until all fit."""
-    widths = [max(wish, 3) for wish in wishes]
-    while sum(widths) > room and max(widths) > 4:
+def _column_widths(wanted: Sequence[int], available: int) -> list[int]:
+    """The wanted widths, with the widest columns made narrower until all fit."""
+    widths = [max(width, 3) for width in wanted]
+    while sum(widths) > available and max(widths) > 4:
         widest = max(widths)
         index = widths.index(widest)
         second = max([w for w in widths if w < widest], default=4)
-        widths[index] = max(second - 1, widest - (sum(widths) - room), 4)
+        widths[index] = max(second - 1, widest - (sum(widths) - available), 4)
     return widths
 
 

@@ -1,11 +1,11 @@
-"""Boxes drawn over a terminal that belongs to somebody else, and taken away without a trace.
+"""Boxes drawn over a terminal in which another program draws, and removed without a trace.
 
-The model of the screen says what is covered and with what the program writes, so nothing is remembered in the
-terminal: not its save-cursor slot, which the program may be using. What is drawn and what takes it away are
-both made for one place in the program's output and are good nowhere else.
+The screen model knows the covered cells and the program's pen, so nothing is stored in the terminal: not in
+its save-cursor slot, which the program may be using. The bytes that draw and the bytes that erase are made
+for one position in the program's output and are valid only there.
 
-The first two columns and the last are never covered: with them a terminal keeps what no cell shows, that a
-row goes on in the next one and that a wide character has moved there.
+The first two columns and the last are never covered: a terminal keeps with them what no cell shows, that a
+row continues in the next one and that a wide character has moved there.
 """
 
 import re
@@ -18,8 +18,12 @@ from synapse.terminal.screen import Cell, Cursor, Row, Screen
 _REGION = re.compile(rb"\x1b\[\d+;\d+r")
 
 LEFT, RIGHT = 2, 1  # columns that stay free
-SMALLEST = (20, 4)  # columns and rows of a terminal that has room for anything of ours
-_WIDE = (("\u2e80", "\ua4cf"), ("\uac00", "\ud7a3"), ("\uff01", "\uff60"))  # no terminal doubts their width
+SMALLEST = (20, 4)  # columns and rows; nothing is drawn on a smaller terminal
+_WIDE = (
+    ("\u2e80", "\ua4cf"),
+    ("\uac00", "\ud7a3"),
+    ("\uff01", "\uff60"),
+)  # their width is certain
 
 _NOTHING = Cell("")
 _JOINERS = "\u200d\ufe0f\ufe0e"
@@ -42,34 +46,34 @@ class Box(NamedTuple):
 class Painting(NamedTuple):
     draw: bytes
     erase: bytes
-    synchronise: bool  # the two may be wrapped in synchronised output: the program is not in it
+    synchronise: bool  # both may be wrapped in synchronised output: the program has not begun one
 
 
-class Room(NamedTuple):
+class Area(NamedTuple):
     x: int
     y: int
     width: int
     height: int
 
 
-def room(size: tuple[int, int]) -> Room | None:
-    """What may be covered of a terminal of this size."""
+def free_area(size: tuple[int, int]) -> Area | None:
+    """The part of a terminal of this size that may be covered; None if it is too small."""
     cols, rows = size
     if cols < SMALLEST[0] or rows < SMALLEST[1]:
         return None
-    return Room(LEFT, 0, cols - LEFT - RIGHT, rows)
+    return Area(LEFT, 0, cols - LEFT - RIGHT, rows)
 
 
 def paint(screen: Screen, boxes: Sequence[Box]) -> Painting | None:
-    """The bytes for these boxes, later ones over earlier ones; None where nothing can be drawn now."""
-    free, cursor = room(screen.size), screen.drawing_cursor()
+    """The bytes for these boxes, later ones over earlier ones; None if nothing can be drawn now."""
+    free, cursor = free_area(screen.size), screen.drawing_cursor()
     if free is None or cursor is None:
         return None
     boxes = [box for box in (_clipped(box, free) for box in boxes) if box.width and box.lines]
     drawn, erased = [], []
     edge = screen.size[0] - 1
     for box in boxes:
-        left, right = box.x - 2, box.x + box.width + 1  # a wide character may reach out at each side
+        left, right = box.x - 2, box.x + box.width + 1  # a wide character may extend beyond each side
         rows = screen.rows(box.y, box.y + len(box.lines), left, right)
         if any(row.peculiar for row in rows):
             return None
@@ -78,12 +82,12 @@ def paint(screen: Screen, boxes: Sequence[Box]) -> Painting | None:
             span = row.cells[2 - before : len(row.cells) if after else -1]
             if _has_marks_at(edge, span, box.x - before):
                 return None
-            line_of_ours = _line(line, box.x - before, box.width, before, after, edge)
-            drawn.append(_move(box.x - before, y) + line_of_ours)
+            text = _line(line, box.x - before, box.width, before, after, edge)
+            drawn.append(_move(box.x - before, y) + text)
             erased.append(_cells(span, box.x - before, y, row.wrapped))
     last = screen.rows(cursor.y, cursor.y + 1, screen.size[0] - 2) if cursor.wraps else []
     if last and (last[0].peculiar or (not last[0].cells[-1].text and last[0].cells[-1].width)):
-        return None  # the terminal is about to wrap behind a cell with nothing in it
+        return None  # the terminal is about to wrap after an empty cell
     if last and not cursor.autowrap and _has_marks_at(edge + 1, last[0].cells, edge - 1):
         return None
     hidden = any(box.holds(cursor.x, cursor.y) for box in boxes)
@@ -94,7 +98,7 @@ def paint(screen: Screen, boxes: Sequence[Box]) -> Painting | None:
 
 
 def repaint(screen: Screen) -> bytes | None:
-    """The whole visible screen, for a terminal that may show anything: after a resize under a box."""
+    """The bytes that draw the whole visible screen, for when its content is unknown: a resize under a box."""
     cursor = screen.drawing_cursor()
     if cursor is None:
         return None
@@ -107,7 +111,7 @@ def repaint(screen: Screen) -> bytes | None:
     for y, row in enumerate(rows):
         below = rows[y + 1].cells[0] if row.wrapped and y + 1 < count and y != cursor.bottom else _NOTHING
         moved = below.width == 2 and not row.cells[-1].text and row.cells[-1].width == 1
-        # Written through its end, so that the terminal joins it to the next one again.
+        # Written with autowrap, so that the terminal joins the row to the next one again.
         goes_on = bool(below.text) and (moved or bool(row.cells[-1].text) or not row.cells[-1].width)
         out.append("\x1b[?7h" if goes_on or joined else "\x1b[?7l")
         out.append(_cells(row.cells[:-1] if moved else row.cells, 0, y, row.wrapped, joined))
@@ -117,8 +121,8 @@ def repaint(screen: Screen) -> bytes | None:
     return ("".join(out) + _epilogue(cursor, last, not cursor.visible)).encode()
 
 
-def _clipped(box: Box, free: Room) -> Box:
-    """What fits of a box; each line is cut when it is written."""
+def _clipped(box: Box, free: Area) -> Box:
+    """The part of a box that fits; each line is cut when it is written."""
     left, right = max(box.x, free.x), min(box.x + box.width, free.x + free.width)
     lines = box.lines[max(-box.y, 0) : max(free.height - box.y, 0)]
     return Box(left, max(box.y, 0), max(right - left, 0), lines)
@@ -128,7 +132,7 @@ def _clipped(box: Box, free: Room) -> Box:
 
 
 def _prologue(cursor: Cursor) -> str:
-    """Nothing of the program's state is in the way."""
+    """Switch off the state of the program that would change what we draw."""
     out = "\x1b[?25l" if cursor.visible else ""
     if "\x1b]8;" in cursor.pen:
         out += "\x1b]8;;\x1b\\"
@@ -140,7 +144,7 @@ def _prologue(cursor: Cursor) -> str:
 
 
 def _epilogue(cursor: Cursor, last: Sequence[Row], hidden: bool) -> str:
-    """All of it is as it was. A terminal about to wrap is so again when its last cell is written again."""
+    """Restore that state. Writing the last cell again restores that the terminal is about to wrap."""
     out = "\x1b[?6h" if cursor.origin is not None else ""
     out += "\x1b[?7h" if cursor.autowrap else ""
     x, y = cursor.x, cursor.y - (cursor.origin or 0)
@@ -184,7 +188,7 @@ def _line(line: Line, x: int, width: int, before: bool, after: bool, edge: int) 
             continue
         for char in text:
             size = measure.char_width(char)
-            if at + size > end or char in _JOINERS:  # a joiner could reach for a cell that is not ours
+            if at + size > end or char in _JOINERS:  # a joiner could change a cell outside of the box
                 break
             if not size and at == edge:
                 continue
@@ -201,11 +205,11 @@ def _line(line: Line, x: int, width: int, before: bool, after: bool, edge: int) 
 
 
 def _cells(cells: Sequence[Cell], x: int, y: int, wrapped: bool, joined: bool = False) -> str:
-    """Cells of the program's, as they were. Where the cursor is after a character of doubtful width is not
-    guessed. Erasing would make the terminal forget that a row is wrapped, so blanks are written there."""
+    """The program's cells, as they were. After a character of uncertain width the cursor is moved explicitly.
+    Erasing would make the terminal forget that a row is wrapped, so spaces are written there."""
     out = [] if joined else [_move(x, y)]
     look, link = "", ""
-    at = x  # the column that the terminal's cursor is sure to be in
+    at = x  # the column of the terminal's cursor, or -1 if that is uncertain
     count = len(cells)
     index = 0
     while index < count:
@@ -238,29 +242,29 @@ def _cells(cells: Sequence[Cell], x: int, y: int, wrapped: bool, joined: bool = 
 
 
 def _is_plain(sgr: str) -> bool:
-    """Whether erasing gives this look: a background at the most."""
+    """Whether erasing gives this style: at most a background."""
     return sgr == "0" or _BACKGROUND.fullmatch(sgr) is not None
 
 
 def _is_sure(text: str) -> bool:
-    """Whether every terminal gives this text the width we think it has."""
+    """Whether every terminal gives this text the width that we compute."""
     if len(text) != 1:
         return not text
     return text < "\u0300" or "\u2500" <= text < "\u2600" or any(a <= text <= b for a, b in _WIDE)
 
 
 def blank_rows(screen: Screen) -> int:
-    """How many rows at the top have nothing in them."""
+    """How many rows at the top are empty."""
     rows = screen.text().split("\n")
     return next((number for number, row in enumerate(rows) if row.strip()), 0)
 
 
 def shift(screen: Screen, rows: int) -> bool:
-    """Move all of a model's screen so many rows down, or up; False if something would be lost by it."""
+    """Move the content of a screen model down by `rows`, or up; False if something would be lost."""
     if not rows:
         return True
     if screen.mode(6) or _REGION.search(screen.snapshot()[-200:]):
-        return False  # only a part of it would move
+        return False  # only a part of the screen would move
     x, y = screen.cursor
     lines = screen.text().split("\n")
     lines += [""] * (screen.size[1] - len(lines))

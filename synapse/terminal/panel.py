@@ -1,21 +1,21 @@
-"""The two shapes that the overlay has: a toast of a line or two, and a panel to read in."""
+"""The two forms of the overlay: a toast of one or two lines, and a panel for reading."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
 
 from synapse.terminal import cells
 from synapse.terminal.markdown import BASE, DIM, HEADING, STRONG, Lines
-from synapse.terminal.overlay import Box, Line, Room, Span, room
+from synapse.terminal.overlay import Area, Box, Line, Span, free_area
 
 TOAST_WIDTH = 64
 PANEL_WIDTH = 110
-FEWEST = 6  # rows of a panel, however little there is to read
+FEWEST = 6  # rows of text in a panel, even if there is less to read
 _TOAST = "0;38;5;255;48;5;24"
 _TOAST_DIM = "0;38;5;152;48;5;24"
 
 
 class View(NamedTuple):
-    """A panel's inside: the rows that fit, from `scroll` on."""
+    """The space for text in a panel."""
 
     columns: int
     rows: int
@@ -23,15 +23,15 @@ class View(NamedTuple):
 
 def view_of(size: tuple[int, int], extra: int = 0) -> View | None:
     """How much text a panel shows on a terminal of this size, with `extra` lines for something below it."""
-    free = room(size)
+    free = free_area(size)
     if free is None:
         return None
     width, height = _panel_size(free)
     return View(width - 4, max(height - 2 - extra, 1))
 
 
-def _panel_size(free: Room) -> tuple[int, int]:
-    """Away from the edges, where it can be: the first step of a resize then pushes none of it into the
+def _panel_size(free: Area) -> tuple[int, int]:
+    """With a distance to the edges if possible: the first step of a resize then pushes nothing of it into the
     scrollback."""
     width = free.width if free.width < 40 else free.width - 4
     return min(width, PANEL_WIDTH), free.height if free.height < 12 else free.height - 2
@@ -39,7 +39,7 @@ def _panel_size(free: Room) -> tuple[int, int]:
 
 def toasts(size: tuple[int, int], notes: Sequence[tuple[str, str]], cursor_row: int) -> list[Box]:
     """Notes (a line, and a second one or "") at the top right; at the bottom when the cursor is up there."""
-    free = room(size)
+    free = free_area(size)
     if free is None or not notes:
         return []
     lines: list[Line] = []
@@ -64,8 +64,8 @@ def panel(
     below: Lines,
     hints: Sequence[tuple[str, str]],
 ) -> Box | None:
-    """A framed panel: the title, the rows of `body` from `scroll`, what stays `below` them, the keys."""
-    free, view = room(size), view_of(size, len(below))
+    """A framed panel: the title, the rows of `body` from `scroll`, the lines `below`, and the keys."""
+    free, view = free_area(size), view_of(size, len(below))
     if free is None or view is None:
         return None
     width, height = _panel_size(free)
@@ -95,7 +95,7 @@ def _framed(line: Line, width: int, edge: str) -> Line:
 
 
 def _bar(rows: int, scroll: int, total: int) -> str:
-    """The right edge, with the part that is seen drawn thick."""
+    """The right edge as a scroll bar: the part of the text that is shown is drawn thick."""
     if total <= rows:
         return "│" * rows
     size = max(rows * rows // total, 1)

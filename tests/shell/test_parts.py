@@ -13,7 +13,7 @@ from synapse.keys.commands import Command, Refusal
 from synapse.peers.external.agents import ExternalAgent, ExternalAgentRegistry
 from synapse.shell import completion
 from synapse.shell.agent_lines import AgentLines, is_whole
-from synapse.shell.channel import Channel, Ended, Taking
+from synapse.shell.channel import AwaitsCommand, Channel, CommandEnded
 from synapse.shell.command_readers import whole_command
 from synapse.shell.completeness import Completeness
 from synapse.shell.dialects import BASH, FISH, POSIX, ZSH, Dialect, find_shell, quoted
@@ -26,7 +26,7 @@ PATTERN = r"^@([\w-]+)\s+(.+)$"
 LINES = AgentLines(PATTERN, waits=False)
 
 
-def command(line: str, lines: Lines = LINES) -> Command:
+def command(line: str, lines: AgentLines = LINES) -> Command:
     found = lines.parse(line)
     assert isinstance(found, Command), found
     return found
@@ -164,9 +164,9 @@ def test_facts(home: Home) -> None:
     folder = Path(channel.folder)
     with open(folder / "facts", "wb", buffering=0) as pipe:
         pipe.write(b"T\0E130 2 /a dir\nectory\0E7 0 /x")
-        assert isinstance(channel.read()[0], Taking)
+        assert isinstance(channel.read()[0], AwaitsCommand)
         pipe.write(b"\0nonsense\0")
-        assert channel.read() == [Ended(7, 0, b"/x")]
+        assert channel.read() == [CommandEnded(7, 0, b"/x")]
     channel.give(b"ls")
     assert stat.S_IMODE((folder / "line").stat().st_mode) == 0o600
     channel.close()

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from synapse.terminal.ghostty import GhosttyScreen
-from synapse.terminal.overlay import Box, Painting, paint, repaint, room
+from synapse.terminal.overlay import Box, Painting, free_area, paint, repaint
 from tests.support.replaying import cases, load, pieces
 from tests.support.screen_state import assert_same, state
 
@@ -210,10 +210,10 @@ def test_marks_and_joiners_stay_where_they_are(written: str, box: Box) -> None:
 
 
 def test_nothing_is_drawn_on_a_tiny_terminal() -> None:
-    assert room((19, 24)) is None
-    assert room((80, 3)) is None
+    assert free_area((19, 24)) is None
+    assert free_area((80, 3)) is None
     assert paint(GhosttyScreen(19, 24), [Box(0, 0, 5, [[("x", "0")]])]) is None
-    assert room((20, 4)) == (2, 0, 17, 4)
+    assert free_area((20, 4)) == (2, 0, 17, 4)
 
 
 def test_nothing_is_drawn_inside_a_sequence_or_a_character() -> None:
