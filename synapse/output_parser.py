@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, NamedTuple
 
-from synapse.fences import Fence, FenceFinder
+from synapse.base.fences import Fence, FenceFinder
 
 MIME_TYPES = {
     "python": "text/x-python",

@@ -17,14 +17,13 @@ ALLOWED: dict[str, set[str]] = {
     # plain helpers, and what everybody imports
     "errors": set(),
     "base": {"errors"},
-    "terminal": {"base", "fences"},
+    "terminal": {"base"},
     "keys": {"base", "terminal"},
     "profiles": {"base", "errors", "keys"},
     "config": {"base", "errors", "keys"},
     "registry": {"base", "errors"},
     "event_emitter": {"base"},
-    "fences": set(),
-    "output_parser": {"fences"},
+    "output_parser": {"base"},
     # the relay process, and what starts it
     "input_router": {"errors", "keys"},
     "relay": {"base", "input_router", "keys", "terminal"},

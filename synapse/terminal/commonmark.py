@@ -12,7 +12,7 @@ from markdown_it.rules_block import StateBlock
 from markdown_it.rules_inline import StateInline
 from markdown_it.tree import SyntaxTreeNode
 
-from synapse.fences import fence_at
+from synapse.base.fences import fence_at
 
 Node = SyntaxTreeNode
 
