@@ -14,7 +14,7 @@ from enum import Enum
 from typing import Any, NamedTuple
 
 from synapse.agents.generic.screen import BLOCK_MARKS
-from synapse.fences import Fence, FenceFinder
+from synapse.base.fences import Fence, FenceFinder
 
 MIME_TYPES = {
     "python": "text/x-python",

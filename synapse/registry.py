@@ -11,7 +11,7 @@ import fcntl
 import os
 import time
 
-from synapse.base import jsontext, paths
+from synapse.base import files, jsontext, paths
 from synapse.base.digest import sha256_hex
 from synapse.errors import NoSuchAgent, SynapseError, TargetError, UsageError
 
@@ -250,14 +250,9 @@ class AgentRegistry:
 
     def _write(self, agent_id: str, entry: Entry) -> None:
         path = self._json(agent_id)
-        temporary = f"{path[:-5]}.{os.getpid()}.tmp"
         try:
-            fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
-            with os.fdopen(fd, "w", encoding="utf-8") as file:
-                file.write(jsontext.dumps(entry, indent="  "))
-            os.replace(temporary, path)
+            files.replace(path, jsontext.dumps(entry, indent="  ").encode())
         except OSError as error:
-            _unlink(temporary)
             raise SynapseError(
                 f"cannot write {path} ({error.strerror}): make room or make it writable, or set A2A_HOME."
             ) from error

@@ -17,14 +17,14 @@ ALLOWED: dict[str, set[str]] = {
     # plain helpers, and what everybody imports
     "errors": set(),
     "base": {"errors"},
-    "terminal": set(),
+    "terminal": {"base"},
     "keys": {"base", "terminal"},
     "profiles": {"agents", "base", "errors", "keys"},
     "config": {"base", "errors", "keys"},
     "registry": {"base", "errors"},
     "event_emitter": {"base"},
     "fences": set(),
-    "output_parser": {"agents", "fences"},
+    "output_parser": {"agents", "base"},
     # the relay process, and what starts it
     "relay": {"base", "keys", "terminal"},
     "agent_context": set(),
@@ -38,14 +38,15 @@ ALLOWED: dict[str, set[str]] = {
     "agent_terminal": {"agents", "keys", "profiles", "relay", "terminal", "watch"},
     "tasks": {"base", "errors", "event_emitter", "registry"},
     "delivery": {
-        "agent_terminal", "base", "keys", "output_parser", "profiles", "registry", "relay", "tasks", "watch",
+        "agent_terminal", "base", "keys", "output_parser", "profiles", "registry", "relay", "tasks",
+        "watch",
     },
-    "peers": {"base", "errors", "registry"},
-    "a2a_client": {"errors", "peers", "registry", "tasks"},
+    "peers": {"base", "errors", "registry", "tasks"},
+    "a2a_client": {"peers", "registry"},
     "input_router": {"a2a_client", "errors", "keys", "registry"},
     "messages": {
-        "a2a_client", "agent_terminal", "base", "config", "errors", "launch", "peers", "registry", "relay",
-        "tasks", "terminal",
+        "agent_terminal", "base", "config", "errors", "event_emitter", "keys", "launch", "peers",
+        "registry", "relay", "tasks", "terminal",
     },
     "server": {
         "a2a_client", "agent_terminal", "base", "errors", "event_emitter", "keys", "peers", "registry",
@@ -53,8 +54,9 @@ ALLOWED: dict[str, set[str]] = {
     },
     "a2a_compat": {"base", "event_emitter", "output_parser", "server", "tasks"},
     "host": {
-        "a2a_client", "agent_context", "agent_terminal", "agents", "base", "config", "delivery", "launch",
-        "messages", "profiles", "registry", "relay", "server", "tasks", "terminal",
+        "a2a_client", "agent_context", "agent_terminal", "agents", "base", "config", "delivery",
+        "event_emitter", "launch", "messages", "peers", "profiles", "registry", "relay", "server",
+        "tasks", "terminal", "watch",
     },
     # for scripts
     "controller": {
@@ -66,11 +68,11 @@ ALLOWED: dict[str, set[str]] = {
     "demo": {"base", "errors", "terminal", "testing"},
     "shell": {"base", "errors", "keys", "peers", "relay", "terminal"},
     "cli": {
-        "a2a_client", "base", "config", "demo", "errors", "keys", "launch", "peers", "profiles", "registry",
-        "relay", "shell", "tasks", "terminal",
+        "a2a_client", "base", "config", "demo", "errors", "keys", "launch", "peers", "profiles",
+        "registry", "relay", "shell", "tasks", "terminal",
     },
     "tools": {"cli"},
-    "dummy_agent": {"terminal"},
+    "dummy_agent": {"base", "terminal"},
 }  # fmt: skip
 FREE = {"__init__", "__main__"}  # the public names, and the way into every command
 
@@ -211,3 +213,11 @@ def test_test_modules_share_only_what_is_in_support() -> None:
         if name.startswith("tests.") and any(p.startswith(("test_", "conftest")) for p in name.split("."))
     ]
     assert shared == []
+
+
+def test_the_markdown_parser_is_loaded_when_something_is_parsed() -> None:
+    users = {dotted(p) for p in modules() if any("markdown_it" in name for name in imports(p))}
+    assert users == {"terminal.commonmark"}
+    probe = "import sys, synapse.host.host, synapse.cli.shell; print('markdown_it' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", probe], capture_output=True, text=True)
+    assert done.stdout.strip() == "False", done.stderr

@@ -1,4 +1,4 @@
-"""JSON before the agent starts: `json` itself would bring `re` and `enum`, 12 ms of every start."""
+"""JSON for the start-up path: `json` itself would import `re` and `enum`, 12 ms of every start."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ except ImportError:  # not CPython
 
 
 class _Plain:
-    """What the scanner asks of a decoder."""
+    """The attributes that the scanner needs of a decoder."""
 
     strict = True
     object_hook = object_pairs_hook = None
@@ -31,7 +31,7 @@ class _Plain:
 
 
 def loads(text: str) -> Any:
-    """ValueError if it is not one JSON value."""
+    """Raises ValueError if it is not one JSON value."""
     text = text.strip(" \t\r\n")
     scan: Callable[[str, int], tuple[Any, int]] = _make_scanner(_Plain())  # type: ignore[arg-type]
     try:
@@ -44,7 +44,7 @@ def loads(text: str) -> Any:
 
 
 def dumps(value: object, indent: str = "") -> str:
-    """Of text, numbers, lists and mappings; `indent` puts each entry of the outermost mapping on its line."""
+    """Of text, numbers, lists and mappings. With `indent`, each entry of the outermost one has a line."""
     if isinstance(value, str):
         return str(_quoted(value))
     if value is None or isinstance(value, bool):
@@ -60,4 +60,4 @@ def dumps(value: object, indent: str = "") -> str:
         if indent and items:
             return "{\n" + ",\n".join(indent + item for item in items) + "\n}"
         return f"{{{', '.join(items)}}}"
-    raise ValueError(f"{value!r} cannot be said in JSON")
+    raise ValueError(f"{value!r} cannot be written as JSON")

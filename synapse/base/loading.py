@@ -1,4 +1,4 @@
-"""Imports that take long, beside the event loop, one after the other: two threads must not import at once."""
+"""Slow imports, in a thread beside the event loop, one at a time: two threads must not import at once."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Every path Synapse uses under the user's home, built in one place.
+"""All paths that Synapse uses under the user's home.
 
-Only `os.path`: the relay starts through here, and `pathlib` alone would cost it 10 ms.
+Only `os.path`: this is on the start-up path, and `pathlib` would cost 10 ms.
 """
 
 import os
@@ -18,7 +18,7 @@ def a2a_home() -> str:
 
 
 def shortened(directory: str) -> str:
-    """For people: with `~` for the user's home."""
+    """For display: with `~` for the user's home."""
     home = os.path.expanduser("~").rstrip("/")
     under = directory == home or directory.startswith(f"{home}/")
     return f"~{directory[len(home) :]}" if under else directory
@@ -29,7 +29,7 @@ def registry_dir() -> str:
 
 
 def external_dir() -> str:
-    """Agents elsewhere, by alias."""
+    """External agents, by alias."""
     return os.path.join(a2a_home(), "external")
 
 
@@ -58,9 +58,9 @@ def logs_dir() -> str:
 
 
 def our_python() -> list[str]:
-    """This Python, to import this very Synapse: PYTHONPATH is the user's, for their agents.
+    """The command that runs this Python with this Synapse.
 
-    Only where Synapse itself comes from there, it is ours too.
+    PYTHONPATH is meant for the user's agents: it is ignored, unless Synapse itself is imported from it.
     """
     theirs = [path for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path]
     ours = os.path.dirname(_package_dir())
@@ -69,7 +69,7 @@ def our_python() -> list[str]:
 
 
 def private_dir(path: str) -> str:
-    """Make `path` with mode 0700, and its missing parents too, and return it."""
+    """Create `path` and its missing parents with mode 0700; return `path`."""
     if not os.path.isdir(path):
         private_dir(os.path.dirname(os.path.abspath(path)))
         try:
@@ -81,9 +81,9 @@ def private_dir(path: str) -> str:
 
 
 def runtime_dir() -> str:
-    """Where sockets live: short, because AF_UNIX paths end at 107 bytes, and ours alone.
+    """The directory of the sockets. It is short, since AF_UNIX paths are limited to 107 bytes, and private.
 
-    One directory a pair of homes: the same agent in another home is another agent.
+    Each pair of SYNAPSE_HOME and A2A_HOME has its own: the same agent in another home is another agent.
     """
     homes = f"{os.path.abspath(synapse_home())}|{os.path.abspath(a2a_home())}"
     base = os.environ.get("XDG_RUNTIME_DIR")
@@ -95,7 +95,7 @@ def runtime_dir() -> str:
 
 
 def check_private(path: str) -> None:
-    """Refuse a directory in a shared place that somebody else has made for us."""
+    """Raise PermissionError for a directory in a shared place that another user may have created."""
     status = os.lstat(path)
     if status.st_uid != os.getuid() or status.st_mode & 0o077 or not os.path.isdir(path):
         raise PermissionError(1, "not a private directory of this user", path)
@@ -107,7 +107,7 @@ def control_socket(agent_id: str) -> str:
 
 
 def events_socket(agent_id: str) -> str:
-    """Where the agent CLI's own hooks report."""
+    """The listener for the agent CLI's hooks."""
     return os.path.join(runtime_dir(), agent_id[:16] + ".hook")
 
 
@@ -117,7 +117,7 @@ def attach_socket(agent_id: str) -> str:
 
 
 def remove_sockets(agent_id: str) -> None:
-    """Clear away an agent's sockets, and the directory with the last of them. Under the registry's mutex."""
+    """Remove an agent's sockets, and the directory if it is empty. The caller holds the registry's mutex."""
     directory = runtime_dir()
     for path in (control_socket(agent_id), events_socket(agent_id), attach_socket(agent_id)):
         try:
@@ -127,11 +127,11 @@ def remove_sockets(agent_id: str) -> None:
     try:
         os.rmdir(directory)
     except OSError:
-        pass  # others still have theirs there
+        pass  # it has sockets of other agents
 
 
 def agent_dir(agent_id: str) -> str:
-    """What is kept of an agent from one run to the next: its tasks and their files, what was sent from it."""
+    """What an agent keeps from one run to the next: its tasks, their files, and messages that it sent."""
     return os.path.join(synapse_home(), "agents", agent_id)
 
 
@@ -141,5 +141,5 @@ def log_file(name: str) -> str:
 
 
 def output_file(name: str) -> str:
-    """What an agent has written, rendered."""
+    """The rendered output of an agent."""
     return os.path.join(logs_dir(), f"{name}.out")

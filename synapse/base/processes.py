@@ -1,4 +1,4 @@
-"""Processes that are not our children, told apart even when a pid is used again."""
+"""Processes that are not our children, identified even if a pid is reused."""
 
 import os
 import time
@@ -7,11 +7,11 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     import signal
 else:
-    import _signal as signal  # `signal` itself would bring `enum`: 5 ms of every start
+    import _signal as signal  # `signal` itself would import `enum`: 5 ms of every start
 
 
 def _stat(pid: int) -> list[str]:
-    """The fields of /proc/<pid>/stat after the command name, or nothing where there is none to read."""
+    """The fields of /proc/<pid>/stat after the command name; empty if it cannot be read."""
     try:
         with open(f"/proc/{pid}/stat", "rb") as file:
             text = file.read().decode("utf-8", "replace")
@@ -21,13 +21,13 @@ def _stat(pid: int) -> list[str]:
 
 
 def start_time(pid: int) -> str:
-    """What, together with the pid, names a process for good; empty where the system does not tell."""
+    """With the pid it identifies a process; empty where the system has no /proc."""
     fields = _stat(pid)
     return fields[19] if fields else ""
 
 
 def session_members(session: int) -> list[int]:
-    """The live processes of a session. Where there is no /proc, only its leader can be told."""
+    """The live processes of a session; without /proc, only its leader."""
     try:
         names = os.listdir("/proc")
     except OSError:
@@ -52,13 +52,13 @@ def signal_all(pids: list[int], *signals: int) -> None:
             try:
                 os.kill(pid, number)
             except OSError:
-                break  # gone in the meantime
+                break  # it has ended
 
 
 def end_session(session: int, grace: float = 1.0) -> None:
-    """End every process of a session: asked first, killed after `grace` seconds.
+    """End every process of a session: with SIGTERM first, with SIGKILL after `grace` seconds.
 
-    The leader must be a live process or a zombie of ours, so that its pid cannot have gone to somebody else.
+    The leader must be a live process or a zombie of ours, so that its pid cannot have been reused.
     """
     members = session_members(session)
     signal_all(members, signal.SIGHUP, signal.SIGTERM, signal.SIGCONT)

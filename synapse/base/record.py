@@ -1,4 +1,4 @@
-"""Named values that do not change."""
+"""Immutable records."""
 
 from __future__ import annotations
 

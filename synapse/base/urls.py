@@ -1,8 +1,8 @@
-"""URLs that others ask us to call: which of them we do call.
+"""Which of the URLs that others give us we call.
 
 A name is resolved here and the addresses are checked, and the caller connects to one of exactly these
-(`Pinned`): a name that means something else a moment later changes nothing. Check when a URL is set and again
-when it is used, and follow no redirect without checking where it leads.
+(`Pinned`), so that it does not matter if the name changes its meaning. Check when a URL is set and again
+when it is used, and check the target of every redirect.
 """
 
 import asyncio
@@ -33,11 +33,11 @@ Resolver = Callable[[str, int], list[str]]
 
 
 class UrlRefused(ValueError):
-    """The sentence says why."""
+    """The message says why."""
 
 
 class UrlUnresolved(UrlRefused):
-    """The name has no address at the moment: later may be another matter."""
+    """The name has no address at the moment; it may have one later."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ class Pinned:
 
 
 def resolve(host: str, port: int) -> list[str]:
-    """Every address, as a client would find them: `2130706433` and `0177.1` are 127.0.0.1 here too."""
+    """All addresses that a client would find: `2130706433` and `0177.1` are 127.0.0.1 here too."""
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError) as error:
@@ -87,7 +87,7 @@ def pin_url(
 
 
 async def pin_url_async(url: str, allow_private: bool = False, allow_loopback: bool = False) -> Pinned:
-    """Resolves in a thread, and not for long."""
+    """Resolves in a thread, for at most `RESOLVE_SECONDS`."""
     try:
         async with asyncio.timeout(RESOLVE_SECONDS):
             return await asyncio.to_thread(pin_url, url, allow_private, allow_loopback)
@@ -98,7 +98,7 @@ async def pin_url_async(url: str, allow_private: bool = False, allow_loopback: b
 
 
 def _split(url: str) -> tuple[SplitResult, str, int]:
-    """Strictly: where two parsers could disagree about the host, it is refused."""
+    """Refuses a URL about whose host two parsers could disagree."""
     if len(url) > LONGEST:
         raise UrlRefused(f"the URL is longer than {LONGEST} characters.")
     if _ODD.search(url):
@@ -126,7 +126,7 @@ def _is_ipv6(host: str) -> bool:
 
 
 def _inner(ip: IPAddress) -> IPAddress:
-    """The IPv4 address that an IPv6 one leads to, if it does."""
+    """The IPv4 address that an IPv6 address stands for, if it does."""
     if isinstance(ip, ipaddress.IPv4Address):
         return ip
     if ip in _NAT64 or (ip in _COMPATIBLE and int(ip) > 1):

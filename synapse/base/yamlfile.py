@@ -12,7 +12,7 @@ import stat
 import sys
 import time
 
-from synapse.base import jsontext, paths
+from synapse.base import files, jsontext, paths
 from synapse.base.digest import sha256_hex
 
 TYPE_CHECKING = False
@@ -190,17 +190,8 @@ def _read_cache(path: str, key: list[object]) -> dict[str, Any] | None:
 
 
 def _write_cache(path: str, key: list[object], data: object) -> None:
-    target = _cache_path(path)
-    temporary = f"{target}.{os.getpid()}.{time.monotonic_ns()}"
     try:
         paths.private_dir(paths.cache_dir())
-        content = jsontext.dumps({"key": key, "data": data}).encode()
-        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        try:
-            with open(descriptor, "wb") as file:
-                file.write(content)
-            os.replace(temporary, target)
-        except OSError:
-            os.unlink(temporary)
+        files.replace(_cache_path(path), jsontext.dumps({"key": key, "data": data}).encode())
     except (OSError, ValueError):
         pass

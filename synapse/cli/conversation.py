@@ -9,6 +9,7 @@ import sys
 import time
 from typing import Protocol
 
+from synapse.base.text import for_output
 from synapse.cli.leaving import Underway, leave
 from synapse.errors import NoSuchAgent, SynapseError
 from synapse.launch.starter import find_or_start
@@ -17,7 +18,7 @@ from synapse.peers.directory import open_directory
 from synapse.peers.origin import Origin
 from synapse.peers.task import A2ATask, Json, OnEvent, StillWorking
 from synapse.registry import ALL, ALL_HERE
-from synapse.terminal.cells import crop, printable
+from synapse.terminal.cells import crop
 
 SHOWN_EVERY = 1.0  # seconds
 UNKNOWN = 3.0  # seconds before progress is shown of a message that the agent has not taken yet
@@ -49,7 +50,7 @@ class PlainReply:
         return bool(self._printed)
 
     def partial(self, text: str) -> None:
-        text = printable(text)
+        text = for_output(text)
         if self._streams and text.startswith(self._printed):
             sys.stdout.write(text[len(self._printed) :])
             sys.stdout.flush()
@@ -62,7 +63,7 @@ class PlainReply:
         if not self._streams:
             sys.stdout.write(text if text.endswith("\n") else text + "\n")
             return
-        text = printable(text)
+        text = for_output(text)
         if self._printed and text.startswith(self._printed):
             sys.stdout.write(text[len(self._printed) :] + "\n")
         else:
@@ -176,8 +177,8 @@ class Conversation:
             self.reply.end(task.text)
         if task.asks:
             prompt = task.prompt or {}
-            question = printable(str(prompt.get("prompt", "")))
-            offered = printable(", ".join(map(str, prompt.get("options") or ())))
+            question = for_output(str(prompt.get("prompt", "")))
+            offered = for_output(", ".join(map(str, prompt.get("options") or ())))
             print(
                 f"{name} asks: {question}{f' [{offered}]' if offered else ''}\n"
                 f'answer it with `{self._sent[-1].commands.answers} "…"`',
@@ -186,7 +187,7 @@ class Conversation:
             return ASKS
         if task.status == "completed":
             return 0
-        print(f"synapse: {name} has not done it: {task.status}, {printable(_why(task))}", file=sys.stderr)
+        print(f"synapse: {name} has not done it: {task.status}, {for_output(_why(task))}", file=sys.stderr)
         return 1
 
     # --- all of them --------------------------------------------------------------------------------------
@@ -203,7 +204,7 @@ class Conversation:
             document = {"agent": name, **(task.to_dict() if task else {})}
             documents.append(document | {"error": said} if status else document)
             if not self._json:
-                print(f"{name}: {printable(said)}", flush=True)
+                print(f"{name}: {for_output(said)}", flush=True)
         if self._json:
             print_json(documents)
         statuses.discard(0)
@@ -253,7 +254,7 @@ class Conversation:
             await asyncio.sleep(0.05)
         while True:
             if not self.reply.begun and not self._asking:
-                note = f"→ {sent.name}: {printable(self._status)} {time.monotonic() - began:.0f} s"
+                note = f"→ {sent.name}: {for_output(self._status)} {time.monotonic() - began:.0f} s"
                 sys.stderr.write(f"\r\x1b[K{crop(note, _columns() - 1)}")
                 sys.stderr.flush()
             await asyncio.sleep(SHOWN_EVERY)
@@ -301,11 +302,11 @@ def print_json(document: object) -> None:
 
 async def _ask(prompt: Json) -> str:
     secret = prompt.get("type") == "password"
-    question = printable(str(prompt.get("question") or prompt.get("prompt") or ""))
+    question = for_output(str(prompt.get("question") or prompt.get("prompt") or ""))
     sys.stderr.write(f"{question}\n")
     options = prompt.get("options")
     for number, option in enumerate(options if isinstance(options, list) else (), 1):
-        sys.stderr.write(f"  {number}. {printable(str(option))}\n")
+        sys.stderr.write(f"  {number}. {for_output(str(option))}\n")
     sys.stderr.write("answer (not shown): " if secret else "answer: ")
     sys.stderr.flush()
     return await (_hidden_line() if secret else _line())

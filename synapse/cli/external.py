@@ -8,11 +8,12 @@ import json
 import sys
 
 from synapse.a2a_client import A2AClient, A2ATask, ExternalAgent
+from synapse.base.text import for_output
 from synapse.cli.leaving import Underway, leave
 from synapse.cli.send import refuse_options
 from synapse.cli.shared.parser import EXTERNAL, Parser
 from synapse.errors import NoSuchAgent, SynapseError, UsageError
-from synapse.terminal.cells import aligned, printable
+from synapse.terminal.cells import aligned
 
 _COLUMNS = ("ALIAS", "NAME", "PROTOCOL", "LAST SEEN", "URL")
 ASKS = 5  # exit status
@@ -99,7 +100,7 @@ def _add(client: A2AClient, options: argparse.Namespace) -> int:
 
     token = take_token(None, options.token_file) if options.token_file else None
     agent = client.discover(options.url, options.alias, token)
-    print(f"{agent.alias}: {printable(agent.name)}, {_protocol(agent)} at {agent.endpoint}")
+    print(f"{agent.alias}: {for_output(agent.name)}, {_protocol(agent)} at {agent.endpoint}")
     if agent.note:
         print(f"synapse: {agent.alias}: {agent.note}.", file=sys.stderr)
     return 0
@@ -119,11 +120,13 @@ def _list(client: A2AClient, options: argparse.Namespace) -> int:
         return 0
     rows: list[tuple[str, ...]] = [_COLUMNS]
     for agent in agents:
-        rows.append((agent.alias, printable(agent.name), _protocol(agent), agent.last_seen or "-", agent.url))
+        rows.append(
+            (agent.alias, for_output(agent.name), _protocol(agent), agent.last_seen or "-", agent.url)
+        )
     print("\n".join(aligned(rows)))
     for agent in agents:
         for words in filter(None, (agent.note, said.get(agent.alias, ""))):
-            print(f"{agent.alias}: {printable(words)}")
+            print(f"{agent.alias}: {for_output(words)}")
     return 0
 
 
@@ -166,7 +169,7 @@ def _send(client: A2AClient, options: argparse.Namespace) -> int:
     def on_event(kind: str, data: dict[str, object]) -> None:
         sent.task = str(data.get("task_id") or sent.task)
         if kind == "card_changed":
-            print(f"synapse: {options.alias}: {printable(str(data['note']))}.", file=sys.stderr)
+            print(f"synapse: {options.alias}: {for_output(str(data['note']))}.", file=sys.stderr)
 
     try:
         task = client.send_message(options.alias, text, not options.no_wait, timeout, on_event, options.task)
@@ -181,7 +184,7 @@ def _task(client: A2AClient, options: argparse.Namespace) -> int:
 
 def _cancel(client: A2AClient, options: argparse.Namespace) -> int:
     task = asyncio.run(client.core.peer(options.alias).cancel(options.id))
-    print(f"{printable(task.id)} is {printable(task.status)}")
+    print(f"{for_output(task.id)} is {for_output(task.status)}")
     return 0 if task.status == "canceled" else 1
 
 
@@ -191,12 +194,12 @@ def _show(client: A2AClient, task: A2ATask, options: argparse.Namespace) -> int:
     if options.json:
         print(json.dumps(task.to_dict(), ensure_ascii=False, indent=2))
     elif task.text:
-        print(printable(task.text))
+        print(for_output(task.text))
     if task.status in ("failed", "canceled"):
         why = (task.error or {}).get("message") or task.note or f"the task is {task.status}"
-        raise SynapseError(f"{options.alias}: {printable(str(why)).rstrip('.')}.")
+        raise SynapseError(f"{options.alias}: {for_output(str(why)).rstrip('.')}.")
     if task.asks:
-        asked = printable(str((task.prompt or {}).get("prompt") or "something"))
+        asked = for_output(str((task.prompt or {}).get("prompt") or "something"))
         print(f'{options.alias} asks: {asked}\nanswer it with `{commands.answers} "…"`', file=sys.stderr)
         return ASKS
     if not task.ended:

@@ -7,10 +7,10 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from synapse.base.text import for_output
 from synapse.errors import SynapseError
 from synapse.peers.base import Commands, Peer
 from synapse.peers.task import A2ATask
-from synapse.terminal.cells import printable
 
 INTERRUPTED = 130  # the exit status
 
@@ -72,9 +72,9 @@ async def _cancel(going: Sequence[Underway]) -> None:
     async def cancel(one: Underway) -> None:
         try:
             state = (await one.peer.cancel(one.task)).status
-            sentence = f"{one.name} has not canceled it yet: it is {printable(state)}"
+            sentence = f"{one.name} has not canceled it yet: it is {for_output(state)}"
         except SynapseError as error:
-            state, sentence = "", printable(str(error)).rstrip(".")
+            state, sentence = "", for_output(str(error)).rstrip(".")
         one.ended = True
         if state == "canceled":
             _say(f"canceled {one.commands.short}" + (f" of {one.name}" if len(going) > 1 else ""))

@@ -11,6 +11,7 @@ import time
 from collections.abc import Sequence
 
 from synapse.base import paths
+from synapse.base.text import for_output
 from synapse.cli.shared.parser import Parser
 from synapse.registry import AgentRegistry, Entry
 from synapse.terminal.cells import aligned, crop
@@ -58,7 +59,7 @@ def table(entries: Sequence[Entry], width: int | None = None) -> list[str]:
         ]
     rows: list[tuple[str, ...]] = [_COLUMNS]
     for entry in entries:
-        directory = "".join(c if c.isprintable() else "?" for c in str(entry["working_dir"]))
+        directory = for_output(str(entry["working_dir"]).replace("\n", "?"))
         keys = ("name", "agent_type", "status", "port", "pid")
         rows.append((*(str(entry[key]) for key in keys), paths.shortened(directory)))
     lines = aligned(rows)

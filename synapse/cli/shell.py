@@ -12,17 +12,17 @@ from synapse.base import paths
 from synapse.cli.send import run
 from synapse.cli.shared.parser import Parser, raw_parser
 from synapse.config import Settings, load_settings
+from synapse.shell.agent_lines import AgentLines, is_whole
 from synapse.shell.app import INTERRUPTED, Send, Shell
 from synapse.shell.batch import BatchSession
+from synapse.shell.command_readers import PlainReader, Reader, ScriptReader
 from synapse.shell.completeness import Completeness
 from synapse.shell.dialects import Dialect, find_shell
 from synapse.shell.history import History
-from synapse.shell.line import Lines, is_whole
-from synapse.shell.readers import PlainReader, Reader, ScriptReader
 
 if TYPE_CHECKING:
     from synapse.keys.commands import Command
-    from synapse.shell.readers import IsWhole
+    from synapse.shell.command_readers import IsWhole
     from synapse.shell.session import Session
 
 HELP = """\
@@ -49,7 +49,7 @@ def main(argv: list[str]) -> int:
     settings = load_settings()
     program, dialect = find_shell(os.environ)
     complete = Completeness(program, dialect)
-    lines = Lines(settings.input_routing.pattern, settings.default_response_mode == "return")
+    lines = AgentLines(settings.input_routing.pattern, settings.default_response_mode == "return")
 
     def whole(text: str) -> bool:
         return is_whole(text) if lines.is_for_agent(text) else complete.is_whole(text)
@@ -60,7 +60,7 @@ def main(argv: list[str]) -> int:
     return _in_terminal(program, dialect, whole, lines, settings)
 
 
-def _in_batch(program: str, dialect: Dialect, reader: Reader, lines: Lines, send: Send) -> int:
+def _in_batch(program: str, dialect: Dialect, reader: Reader, lines: AgentLines, send: Send) -> int:
     session = BatchSession(program, dialect)
     try:
         return Shell(session, reader, lines, send).run()
@@ -68,7 +68,9 @@ def _in_batch(program: str, dialect: Dialect, reader: Reader, lines: Lines, send
         session.close()
 
 
-def _in_terminal(program: str, dialect: Dialect, whole: IsWhole, lines: Lines, settings: Settings) -> int:
+def _in_terminal(
+    program: str, dialect: Dialect, whole: IsWhole, lines: AgentLines, settings: Settings
+) -> int:
     from synapse.relay.console import Console
     from synapse.shell.session import HungUp, Session
 
@@ -120,9 +122,9 @@ def _reader(session: Session, history: History, whole: IsWhole, settings: Settin
 
 
 def _directory(session: Session) -> str:
-    from synapse.terminal.cells import printable
+    from synapse.base.text import for_output
 
-    return paths.shortened(printable(session.directory.decode("utf-8", "replace")))
+    return paths.shortened(for_output(session.directory.decode("utf-8", "replace")))
 
 
 def _sender(settings: Settings, in_terminal: bool) -> Send:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 
+from synapse.base.text import for_output
 from synapse.cli.shared.parser import TASK, Parser
 from synapse.tasks.shelf import find_task
 from synapse.tasks.task import Task, message_text, sender_id
-from synapse.terminal.cells import printable
 
 
 def parser() -> Parser:
@@ -33,15 +33,17 @@ def main(argv: list[str]) -> int:
 def _show(task: Task) -> None:
     note = f" ({task.note})" if task.note else ""
     print(f"{task.id}  {task.state}{note}")
-    print(f"from {sender_id(task.sender)}, priority {task.priority}: {printable(message_text(task.message))}")
+    print(
+        f"from {sender_id(task.sender)}, priority {task.priority}: {for_output(message_text(task.message))}"
+    )
     for receipt in task.receipts:
         more = ", ".join(f"{key} {value}" for key, value in receipt.items() if key not in ("step", "at"))
-        print(f"  {receipt['at']}  {receipt['step']}{f' ({printable(more)})' if more else ''}")
+        print(f"  {receipt['at']}  {receipt['step']}{f' ({for_output(more)})' if more else ''}")
     if task.error:
-        print(f"error {task.error.get('code')}: {printable(str(task.error.get('message')))}")
+        print(f"error {task.error.get('code')}: {for_output(str(task.error.get('message')))}")
     if task.prompt:
-        options = printable(", ".join(task.prompt.get("options") or []))
-        print(f"it asks: {printable(str(task.prompt.get('prompt')))}{f' [{options}]' if options else ''}")
+        options = for_output(", ".join(task.prompt.get("options") or []))
+        print(f"it asks: {for_output(str(task.prompt.get('prompt')))}{f' [{options}]' if options else ''}")
         print(f'answer it with `synapse input {task.short_id} "…"`')
     if task.reply:
-        print(f"\n{printable(task.reply)}")
+        print(f"\n{for_output(task.reply)}")

@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import time
 
+from synapse.base.text import for_output
 from synapse.cli.shared.agents import find_agent
 from synapse.cli.shared.parser import AGENT, Parser
 from synapse.registry import AgentRegistry
 from synapse.tasks.shelf import list_tasks
 from synapse.tasks.task import Task, message_text, sender_id
-from synapse.terminal.cells import aligned, crop, printable
+from synapse.terminal.cells import aligned, crop
 
 HEADER = ("TASK", "AGENT", "STATE", "AGE", "FROM", "MESSAGE")
 
@@ -52,7 +53,7 @@ def _row(agent: str, task: Task) -> tuple[str, ...]:
         task.state,
         _age(task.updated_at),
         sender_id(task.sender),
-        printable(message)[:80],
+        for_output(message)[:80],
     )
 
 

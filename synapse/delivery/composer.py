@@ -4,22 +4,19 @@ from __future__ import annotations
 
 import re
 
+from synapse.base.text import for_typing
 from synapse.profiles.loader import Profile
 
 PASTE_START, PASTE_END = b"\x1b[200~", b"\x1b[201~"
 PLAIN_LIMIT = 1000  # bytes in one line: a terminal in canonical mode keeps 4,095
 JOINER = "\u2060"  # of no width: `@` and what follows it stay apart for a CLI, and look the same to a reader
 
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\x80-\x9f\u2028\u2029]")
-_ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|[\]P_^X][^\x07\x1b]*(?:\x07|\x1b\\)?|.)?", re.DOTALL)
 _MARK = re.compile(r"\[A2A:", re.IGNORECASE)
 
 
 def clean(text: str) -> str:
     """Without control characters and escape sequences; lines end in a newline; nobody else's mark."""
-    text = text.replace("\r\n", "\n").replace("\r", "\n")
-    text = _CONTROL.sub("", _ESCAPES.sub("", text))
-    return _MARK.sub("[A2A ", text).encode("utf-8", "replace").decode()
+    return _MARK.sub("[A2A ", for_typing(text))
 
 
 def mark(task_id: str, sender: str) -> str:

@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable
 
 from synapse.agent_terminal import AgentTerminal
+from synapse.base import files
 from synapse.delivery import composer
 from synapse.delivery.typist import Typist
 from synapse.profiles.loader import clear_steps
@@ -96,9 +97,8 @@ class DraftStash:
     # --- on disk ------------------------------------------------------------------------------------------
 
     def _keep(self, text: str) -> None:
-        with open(self._path + ".new", "w", encoding="utf-8", errors="replace") as file:
-            json.dump({"run": self._run, "text": text}, file, ensure_ascii=False)
-        os.replace(self._path + ".new", self._path)
+        document = json.dumps({"run": self._run, "text": text}, ensure_ascii=False)
+        files.replace(self._path, document.encode("utf-8", "replace"))
 
     def _left_behind(self) -> str:
         """What a host before this one had taken out and not put back."""

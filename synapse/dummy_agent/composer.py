@@ -1,7 +1,8 @@
 """The text being written: an editor with placeholders for long pastes, and a history."""
 
+from synapse.base.text import for_output
 from synapse.dummy_agent.keys import Event
-from synapse.terminal.cells import char_width, printable, width
+from synapse.terminal.cells import char_width, width
 
 LONG_PASTE_CHARS = 800
 LONG_PASTE_LINES = 8
@@ -140,7 +141,7 @@ class Composer:
             pieces = [shown] if len(shown) < 2 or width(shown) <= 2 else list(shown)
             for number, piece in enumerate(pieces):
                 # The cursor needs a cell too, at the end of a line as anywhere.
-                size = int(index == self.cursor) if piece in ("", "\n") else width(printable(piece))
+                size = int(index == self.cursor) if piece in ("", "\n") else width(for_output(piece))
                 if used and used + size > columns:
                     rows.append("")
                     used = 0
@@ -150,7 +151,7 @@ class Composer:
                     rows.append("")
                     used = 0
                 elif piece:
-                    rows[-1] += printable(piece)
+                    rows[-1] += for_output(piece)
                     used += size
         return rows, *at
 

@@ -4,12 +4,12 @@ import signal
 import time
 from argparse import Namespace
 
+from synapse.base.text import for_output
 from synapse.dummy_agent import script
 from synapse.dummy_agent.console import Console
 from synapse.dummy_agent.process import QUIT_WITHIN, Interrupted, Leave, end, fact
 from synapse.dummy_agent.report import Reporter
 from synapse.dummy_agent.steps import Fact, Flood, Question, Raw, Step, Text, Title, Wait
-from synapse.terminal.cells import printable
 
 PROMPT = "dummy> "
 
@@ -116,14 +116,14 @@ class LineAgent:
                 self._console.write(step.data)
                 self._shown = "raw"
             case Title():
-                self._console.write(f"\x1b]0;{printable(step.text)}\x07")
+                self._console.write(f"\x1b]0;{for_output(step.text)}\x07")
             case Flood():
                 self._flood(step.lines)
             case _:
                 end(step)
 
     def _stream(self, text: str) -> None:
-        shown = printable(text)
+        shown = for_output(text)
         for chunk in script.words(shown) if self._options.delay else [shown]:
             self._console.write(chunk)
             self._reporter.said(chunk)
@@ -170,7 +170,7 @@ class LineAgent:
             return self._pick(f"{question.text} (y/n): ", {"y": "1", "yes": "1", "n": "2", "no": "2"})
         numbers = [str(n) for n in range(1, len(question.options) + 1)]
         listed = "".join(f"{n}. {option}\n" for n, option in zip(numbers, question.options, strict=True))
-        self._console.write(f"{question.text}\n{printable(listed)}")
+        self._console.write(f"{question.text}\n{for_output(listed)}")
         return self._pick(f"Select [{'/'.join(numbers)}]: ", dict(zip(numbers, numbers, strict=True)))
 
     def _pick(self, prompt: str, values: dict[str, str]) -> str:

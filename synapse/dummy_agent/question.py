@@ -1,10 +1,11 @@
 """A menu or one line of text, shown instead of the composer while a question is open."""
 
+from synapse.base.text import for_output
 from synapse.dummy_agent.composer import Composer
 from synapse.dummy_agent.keys import Event
 from synapse.dummy_agent.painter import Cursor
 from synapse.dummy_agent.steps import Question
-from synapse.terminal.cells import margin, marked, printable, wrap
+from synapse.terminal.cells import margin, marked, wrap
 
 
 class Menu:
@@ -34,7 +35,7 @@ class Menu:
         rows = _heading(self._question, columns)
         for number, option in enumerate(self._question.options):
             mark = "❯" if number == self._selected else " "
-            rows.append(f"{mark} {number + 1}. {printable(option)}")
+            rows.append(f"{mark} {number + 1}. {for_output(option)}")
         return [*rows, "", "Esc to cancel"], None
 
 
@@ -72,4 +73,4 @@ def opened(question: Question) -> Menu | Line:
 
 
 def _heading(question: Question, columns: int) -> list[str]:
-    return ["─" * columns, *(row for row, _ in wrap(printable(question.text), columns))]
+    return ["─" * columns, *(row for row, _ in wrap(for_output(question.text), columns))]

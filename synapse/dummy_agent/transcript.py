@@ -1,6 +1,7 @@
 """The conversation: blocks of text, each with a mark, split into rows of the terminal's width."""
 
-from synapse.terminal.cells import margin, marked, printable, wrap
+from synapse.base.text import for_output
+from synapse.terminal.cells import margin, marked, wrap
 
 KEPT_CHARS = 200_000
 
@@ -10,7 +11,7 @@ class Block:
 
     def __init__(self, mark: str, text: str) -> None:
         self.mark = mark
-        self.text = printable(text)
+        self.text = for_output(text)
         self.open = True
         self.begun = False
 
@@ -34,7 +35,7 @@ class Transcript:
         """Adds to the open block, or opens one."""
         if not self._blocks or not self._blocks[-1].open:
             self._blocks.append(Block(mark, ""))
-        self._blocks[-1].text += printable(text)
+        self._blocks[-1].text += for_output(text)
 
     def close(self) -> None:
         if self._blocks:

@@ -6,6 +6,7 @@ import time
 from argparse import Namespace
 from collections import deque
 
+from synapse.base.text import for_output
 from synapse.dummy_agent import script
 from synapse.dummy_agent.composer import Composer
 from synapse.dummy_agent.console import Console
@@ -17,7 +18,6 @@ from synapse.dummy_agent.report import Reporter
 from synapse.dummy_agent.steps import Fact, Flood, Question, Raw, Step, Text, Title, Wait
 from synapse.dummy_agent.transcript import Transcript
 from synapse.dummy_agent.view import Busy, live
-from synapse.terminal.cells import printable
 
 IDLE_TITLE = "✳ dummy"
 BUSY_TITLES = ("⠂ dummy", "⠐ dummy")
@@ -144,7 +144,7 @@ class TuiAgent:
             case Raw():
                 self._write_above(step.data)
             case Title():
-                self._set_title(printable(step.text))
+                self._set_title(for_output(step.text))
             case Flood():
                 self._flood(step.lines)
             case _:

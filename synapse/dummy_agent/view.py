@@ -1,9 +1,10 @@
 """The live area as rows: what is being written, the spinner, the composer or a question, the footer."""
 
+from synapse.base.text import for_output
 from synapse.dummy_agent.composer import Composer
 from synapse.dummy_agent.painter import Cursor
 from synapse.dummy_agent.question import Line, Menu
-from synapse.terminal.cells import crop, margin, marked, printable
+from synapse.terminal.cells import crop, margin, marked
 
 
 class Busy:
@@ -39,7 +40,7 @@ def live(
         return [*rows, *asked], cursor and (cursor[0] + len(rows), cursor[1])
     if busy:
         rows += [f"✻ Working… ({busy.seconds}s · esc to interrupt)", ""]
-    rows += [crop(f"  ⏵ queued: {printable(message.replace(chr(10), ' '))}", columns) for message in queue]
+    rows += [crop(f"  ⏵ queued: {for_output(message.replace(chr(10), ' '))}", columns) for message in queue]
     text, row, column = composer.layout(columns - margin(columns))
     cursor = (len(rows) + 1 + row, column + margin(columns))
     rows.append("─" * columns)

@@ -1,7 +1,6 @@
-"""What was sent from this terminal and what came in: the toasts, the panel to read in, and its keys.
+"""The messages that were sent from this terminal and their replies: the toasts, the panel and its keys.
 
-Pure: told what happens and which keys are pressed, asked what to draw; what is to be done comes back as
-actions.
+Pure: it is given events and keys, and returns what to draw and which actions to take.
 """
 
 from __future__ import annotations
@@ -10,6 +9,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+from synapse.base.text import for_cells
 from synapse.messages.answer_line import AnswerLine
 from synapse.messages.panel_keys import KeyReader
 from synapse.terminal import markdown, panel
@@ -21,10 +21,10 @@ SENDING, DELIVERED, WORKING, ASKS, REPLIED, FAILED = STATES = (
 )
 UNDER_WAY = frozenset({SENDING, DELIVERED, WORKING})
 SECONDS = {SENDING: 30.0, DELIVERED: 30.0, WORKING: 30.0, ASKS: 60.0, REPLIED: 15.0, FAILED: 20.0}
-AFTER = 4.0  # seconds that a toast stays when nothing more will come
+AFTER = 4.0  # seconds that a toast stays when no reply is expected
 KEPT = 100  # entries
 TOASTS = 3  # at the same time
-COPY_LIMIT = 74_000  # bytes: more than terminals take by OSC 52
+COPY_LIMIT = 74_000  # bytes; terminals accept no more by OSC 52
 _OPEN_ARROW = {REPLIED: "←", ASKS: "?", FAILED: "✗"}
 
 
@@ -40,21 +40,21 @@ class HandOver(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """Answer the question that an entry asks."""
+    """Answer the question of an entry."""
 
     entry: str
     text: str
 
 
 class Close(NamedTuple):
-    """Give the keys back."""
+    """Give the keys back to the agent."""
 
 
 Action = Copy | HandOver | Answer | Close
 
 
 class Entry:
-    """One message: where it went, how far it is, what came back."""
+    """One message: its target, its state, and its reply."""
 
     def __init__(self, name: str, target: str, text: str, now: float) -> None:
         self.name = name
@@ -63,19 +63,19 @@ class Entry:
         self.state = SENDING
         self.detail = ""
         self.prompt = ""
-        self.secret = False  # the answer is not for other eyes
+        self.secret = False  # the answer is not shown
         self.may_be_empty = False  # Enter alone is an answer
-        self.draft = ""  # an answer that was not taken
+        self.draft = ""  # an answer that was not accepted
         self.reply = ""
         self.began = now
         self.changed = now
         self.ended: float | None = None
-        self.seen = False  # it was read: no toast any more
+        self.seen = False  # it was read, so it has no toast
         self.scroll = 0
 
 
 class Inbox:
-    """`silent`: no word of what is under way, only of what came of it."""
+    """`silent`: no toasts about progress, only about questions, replies and failures."""
 
     def __init__(
         self, clock: Callable[[], float] = time.monotonic, chord: str = "C-] o", silent: bool = False
@@ -88,7 +88,7 @@ class Inbox:
         self._answering: AnswerLine | None = None
         self._note = ""  # what the last key did
         self._keys = KeyReader()
-        self.unread = 0  # bytes that came after the key that closed the panel
+        self.unread = 0  # bytes after the key that closed the panel
         self._rendered: tuple[tuple[object, ...], Lines] = ((), [])
         self._page = 10
         self._end = 0
@@ -97,7 +97,7 @@ class Inbox:
     # --- what happens -------------------------------------------------------------------------------------
 
     def sending(self, name: str, target: str, text: str, ago: float = 0.0) -> None:
-        self._entries[name] = Entry(name, markdown.clean(target), text, self._clock() - ago)
+        self._entries[name] = Entry(name, for_cells(target), text, self._clock() - ago)
         read = self._selected if self.focused else ""
         while len(self._entries) > KEPT:
             others = [n for n in self._entries if n not in (read, name)]
@@ -105,7 +105,7 @@ class Inbox:
             del self._entries[next(done, others[0])]
 
     def progress(self, name: str, state: str, detail: str = "") -> None:
-        """`delivered`, `working` and the like; `detail` is shown behind it."""
+        """`state` is `delivered`, `working` or the like; `detail` is shown after it."""
         self._change(name, state, detail)
 
     def asks(self, name: str, prompt: str, secret: bool = False, may_be_empty: bool = False) -> None:
@@ -117,7 +117,7 @@ class Inbox:
             entry.prompt, entry.secret, entry.may_be_empty = prompt, secret, may_be_empty
 
     def not_taken(self, name: str, answer: str, why: str) -> None:
-        """An answer that did not reach the one who asks: it is there to be sent again."""
+        """An answer that did not reach the agent: it is kept, to be sent again."""
         why = _first_line(why, "")
         if name == self._selected:
             self._note = why
@@ -134,16 +134,16 @@ class Inbox:
             entry.ended = self._clock()
 
     def delivered(self, name: str) -> None:
-        """It is with the other agent, and no reply is waited for."""
+        """The other agent has it, and no reply is expected."""
         if entry := self._change(name, DELIVERED):
             entry.ended = self._clock()
 
     def seen(self, name: str) -> None:
-        """It has been told before: it is there to read, without a toast."""
+        """Show it without a toast: the human has been told before."""
         self._entries[name].seen = True
 
     def failed_to_come(self, name: str, sender: str, why: str) -> None:
-        """A message from elsewhere that was not let in."""
+        """A message from another agent that was refused."""
         self.sending(name, sender, "")
         self.failed(name, why)
 
@@ -169,21 +169,21 @@ class Inbox:
         return not self._entries
 
     def focus(self, on: bool) -> None:
-        """The chord was pressed: the panel opens at what is new, or closes."""
+        """Open the panel at the newest entry, or close it: the chord was pressed."""
         self.focused = on
         self._answering, self._note = None, ""
         if on:
             self._selected = self._newest()
 
     def _newest(self) -> str:
-        """The question that waits, else what came in last, else what was sent last."""
+        """An open question, else the last reply or failure, else the message that was sent last."""
         rank = {ASKS: 2, REPLIED: 1, FAILED: 1}
         entries = self.entries
         best = max(entries, key=lambda e: (0 if e.seen else rank.get(e.state, 0), e.changed), default=None)
         return best.name if best else ""
 
     def next_change(self) -> float | None:
-        """Seconds until the picture changes by itself."""
+        """Seconds until what is drawn changes without an event."""
         now = self._clock()
         fresh = [entry for entry in self.entries if self._is_fresh(entry, now)]
         ticking = fresh if not self.focused else self.entries
@@ -258,7 +258,7 @@ class Inbox:
     def _lines(self, entry: Entry, columns: int) -> Lines:
         lines: Lines = []
         if entry.text:
-            sent = markdown.clean(entry.text[:2000])
+            sent = for_cells(entry.text[:2000])
             lines = [
                 *markdown.wrapped([(sent, markdown.DIM)], columns, [("› ", markdown.DIM)], [("  ", "0")])
             ]
@@ -268,7 +268,7 @@ class Inbox:
         if entry.state == ASKS:
             return lines + markdown.render(entry.prompt, columns)
         if entry.state == FAILED:
-            return lines + markdown.wrapped([(markdown.clean(entry.detail), markdown.STRONG)], columns)
+            return lines + markdown.wrapped([(for_cells(entry.detail), markdown.STRONG)], columns)
         return [*lines, [("No answer yet.", markdown.DIM)]]
 
     def _below(self, entry: Entry | None, size: tuple[int, int]) -> Lines:
@@ -293,7 +293,7 @@ class Inbox:
     # --- keys ---------------------------------------------------------------------------------------------
 
     def keys(self, data: bytes) -> list[Action]:
-        """What a human pressed while the panel has the focus, and what it asks for."""
+        """Handle keys that were pressed while the panel has the focus."""
         actions: list[Action] = []
         self.unread = 0
         for key, left in zip(self._keys.feed(data), self._keys.left, strict=True):
@@ -362,13 +362,13 @@ class Inbox:
 
 
 def _stale_at(entry: Entry) -> float:
-    """When its toast goes."""
+    """When its toast disappears."""
     if entry.state in UNDER_WAY and entry.ended is not None:
         return entry.ended + AFTER
     return entry.changed + SECONDS[entry.state]
 
 
 def _first_line(text: str, marks: str = "#*`>-") -> str:
-    """Without the marks that Markdown begins and ends a line with."""
-    lines = (line.strip(" " + marks) for line in markdown.clean(text[:2000]).split("\n"))
+    """The first line with text, without the marks of Markdown at its ends."""
+    lines = (line.strip(" " + marks) for line in for_cells(text[:2000]).split("\n"))
     return next((line for line in lines if line), "")

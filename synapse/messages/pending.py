@@ -11,7 +11,7 @@ import os
 import re
 from dataclasses import asdict, dataclass, fields
 
-from synapse.base import paths
+from synapse.base import files, paths
 
 logger = logging.getLogger(__name__)
 
@@ -75,9 +75,8 @@ class PendingMessages:
         assert _NAME.fullmatch(message.id), message.id
         paths.private_dir(self._folder)
         path = os.path.join(self._folder, f"{message.id}.json")
-        with open(path + ".new", "w", encoding="utf-8", errors="replace") as file:
-            json.dump({"run": self._run, **_to_json(message)}, file, ensure_ascii=False)
-        os.replace(path + ".new", path)
+        document = json.dumps({"run": self._run, **_to_json(message)}, ensure_ascii=False)
+        files.replace(path, document.encode("utf-8", "replace"))
         self._known[message.id] = message
         self._drop_old()
 

@@ -15,7 +15,7 @@ _VALUES = ("value", "id", *_NAMES)
 
 
 def question(prompt: Mapping[str, Any]) -> str:
-    """What is asked, with the answers that are offered."""
+    """The question, with the answers that it offers."""
     text = str(prompt.get("question") or prompt.get("prompt") or "")
     offered = [f"{number}. {_named(option, _NAMES)}" for number, option in enumerate(_options(prompt), 1)]
     return "\n".join([text, *offered])
@@ -26,14 +26,14 @@ def is_secret(prompt: Mapping[str, Any]) -> bool:
 
 
 def takes_nothing(prompt: Mapping[str, Any]) -> bool:
-    """Whether Enter alone is an answer: to `ok? [Enter]` and `[Y/n]`, not where something is to be chosen."""
+    """Whether Enter alone is an answer: to `ok? [Enter]` and `[Y/n]`, but not to a choice."""
     if prompt.get("type") in ("password", "selection"):
         return False
     return not _options(prompt) or bool(prompt.get("default") and not prompt.get("keys"))
 
 
 def chosen(prompt: Mapping[str, Any], text: str) -> str:
-    """The option itself where its number, as it is shown here, was typed."""
+    """The option, if its number as `question` shows it was typed; else the text."""
     options = _options(prompt)
     said = text.strip()
     for option in options:

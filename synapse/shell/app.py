@@ -1,4 +1,4 @@
-"""The shell itself: a line is read, goes to an agent or to the user's shell, and leaves a status behind."""
+"""`synapse-shell`: reads a line, gives it to an agent or to the user's shell, and keeps its exit status."""
 
 from __future__ import annotations
 
@@ -9,23 +9,23 @@ from typing import Protocol
 
 from synapse.errors import SynapseError
 from synapse.keys.commands import Command, Refusal
+from synapse.shell.agent_lines import AgentLines
+from synapse.shell.command_readers import Reader
 from synapse.shell.history import History
-from synapse.shell.line import Lines
-from synapse.shell.readers import Reader
 
 Send = Callable[[Command], int]
 USAGE = 2
 INTERRUPTED = 130
 
 
-class Underneath(Protocol):
+class UserShell(Protocol):
     """The user's shell, with or without a terminal."""
 
     status: int
     jobs: int
     directory: bytes
     exit_status: int | None
-    typed_ahead: bytes  # while a command ran
+    typed_ahead: bytes  # keys that were pressed while a command ran
 
     def run(self, line: str, before: int) -> int: ...
 
@@ -34,9 +34,14 @@ class Underneath(Protocol):
 
 class Shell:
     def __init__(
-        self, underneath: Underneath, reader: Reader, lines: Lines, send: Send, history: History | None = None
+        self,
+        shell: UserShell,
+        reader: Reader,
+        lines: AgentLines,
+        send: Send,
+        history: History | None = None,
     ) -> None:
-        self._underneath = underneath
+        self._shell = shell
         self._reader = reader
         self._lines = lines
         self._send = send
@@ -45,10 +50,10 @@ class Shell:
         self.status = 0
 
     def run(self) -> int:
-        """Until the input or the shell ends; the last status."""
-        self._follow()
-        while self._underneath.exit_status is None:
-            ahead, self._underneath.typed_ahead = self._underneath.typed_ahead, b""
+        """Run until the input or the user's shell ends. Returns the last exit status."""
+        self._change_directory()
+        while self._shell.exit_status is None:
+            ahead, self._shell.typed_ahead = self._shell.typed_ahead, b""
             try:
                 line = self._reader.read(self.status, ahead)
             except KeyboardInterrupt:
@@ -60,26 +65,26 @@ class Shell:
                 self._leave()
                 continue
             self.take(line)
-        return self._underneath.exit_status
+        return self._shell.exit_status
 
     def take(self, line: str) -> None:
-        """One command, whole."""
+        """Run one complete command."""
         if not line.strip():
             return
         if self._history is not None:
             self._history.add(line)
         if self._lines.is_for_agent(line):
             self._warned = False
-            self.status = self._to_agent(line)
+            self.status = self._send_to_agent(line)
             return
-        self.status = self._underneath.run(line, self.status)
-        self._follow()
+        self.status = self._shell.run(line, self.status)
+        self._change_directory()
         if line.split()[0] not in ("exit", "logout"):
             self._warned = False
-        elif self._underneath.exit_status is None:
-            self._refused_to_end(_asked_for(line, self.status))
+        elif self._shell.exit_status is None:
+            self._did_not_exit(_requested_status(line, self.status))
 
-    def _to_agent(self, line: str) -> int:
+    def _send_to_agent(self, line: str) -> int:
         command = self._lines.parse(line.encode("utf-8", "surrogateescape").decode("utf-8", "replace"))
         if isinstance(command, Refusal):
             print(f"synapse: {command.reason}: `@name [--return] message`.", file=sys.stderr)
@@ -90,35 +95,35 @@ class Shell:
             print(f"synapse: {error}", file=sys.stderr)
             return error.exit_status
 
-    def _follow(self) -> None:
-        """Be where the shell is: names are looked for there first, and files are completed there."""
+    def _change_directory(self) -> None:
+        """Go to the shell's directory: agents in it are preferred, and files in it are completed."""
         try:
-            os.chdir(self._underneath.directory)
+            os.chdir(self._shell.directory)
         except OSError:
-            pass  # removed, or not ours to enter
+            pass  # removed, or not accessible
 
     # --- leaving ------------------------------------------------------------------------------------------
 
     def _leave(self) -> None:
-        """Ctrl-D, or the end of a script. Jobs are spoken of once."""
-        jobs = self._underneath.jobs
+        """Ctrl-D, or the end of a script. The first time, running jobs are only reported."""
+        jobs = self._shell.jobs
         if jobs and not self._warned:
             print(f"synapse: there {'is a job' if jobs == 1 else f'are {jobs} jobs'}; Ctrl-D again leaves.")
             self._warned = True
             return
-        self._underneath.run("exit", self.status)
-        if self._underneath.exit_status is None:
-            self._refused_to_end(self.status)
+        self._shell.run("exit", self.status)
+        if self._shell.exit_status is None:
+            self._did_not_exit(self.status)
 
-    def _refused_to_end(self, status: int) -> None:
-        """A shell with jobs says so and stays; the second time it ends, as it would have on its own."""
+    def _did_not_exit(self, status: int) -> None:
+        """A shell with jobs reports them and stays; the second `exit` ends it, as in that shell alone."""
         if self._warned:
-            self._underneath.hang_up()
-            self._underneath.exit_status = status
+            self._shell.hang_up()
+            self._shell.exit_status = status
         self._warned = True
 
 
-def _asked_for(line: str, otherwise: int) -> int:
-    """The status that `exit N` is to leave behind."""
+def _requested_status(line: str, otherwise: int) -> int:
+    """The exit status that `exit N` names."""
     words = line.split()
     return int(words[1]) & 0xFF if len(words) == 2 and words[1].isdecimal() else otherwise

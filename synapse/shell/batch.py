@@ -1,4 +1,4 @@
-"""A shell without a terminal: the same commands in the same order, on our own input and output."""
+"""The user's shell without a terminal. Its commands use our own input and output."""
 
 from __future__ import annotations
 
@@ -7,21 +7,21 @@ import select
 import subprocess
 
 from synapse.errors import SynapseError
-from synapse.shell.channel import Channel, Ended
+from synapse.shell.channel import Channel, CommandEnded
 from synapse.shell.dialects import Dialect, in_batch
 
-_LOOK = 0.02
+_POLL_SECONDS = 0.02
 
 
 class BatchSession:
-    """Started with the first command: a script of `@agent` lines needs none."""
+    """The shell is started for the first command: a script of `@agent` lines needs none."""
 
     def __init__(self, program: str, dialect: Dialect) -> None:
         self.status = 0
         self.jobs = 0
         self.directory = os.fsencode(os.getcwd())
         self.exit_status: int | None = None
-        self.typed_ahead = b""  # never: there is no terminal
+        self.typed_ahead = b""  # always empty: there is no terminal
         self._program = program
         self._dialect = dialect
         self._channel: Channel | None = None
@@ -42,23 +42,23 @@ class BatchSession:
                 ) from error
         self._channel.give(line.replace("\0", "").encode("utf-8", "surrogateescape"))
         self._channel.go(before)
-        while not self._heard(self._channel):
+        while not self._has_ended(self._channel):
             code = self._process.poll()
-            if code is not None and not self._heard(self._channel):
+            if code is not None and not self._has_ended(self._channel):
                 self.status = self.exit_status = 128 - code if code < 0 else code
                 break
         return self.status
 
-    def _heard(self, channel: Channel) -> bool:
-        select.select([channel.facts], [], [], _LOOK)
-        for fact in channel.read():
-            if isinstance(fact, Ended):
-                self.status, self.jobs, self.directory = fact
+    def _has_ended(self, channel: Channel) -> bool:
+        select.select([channel.events], [], [], _POLL_SECONDS)
+        for event in channel.read():
+            if isinstance(event, CommandEnded):
+                self.status, self.jobs, self.directory = event
                 return True
         return False
 
     def hang_up(self) -> None:
-        """It has no terminal, and ends with us."""
+        """Nothing to do: it has no terminal, and ends with us."""
 
     def close(self) -> None:
         if self._process is not None and self._process.poll() is None:

@@ -1,4 +1,4 @@
-"""The private way between us and the shell: what it tells, and the command it is given. Not its terminal."""
+"""The private pipes between us and the shell: it reports events, and is given commands."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ import shutil
 import tempfile
 from typing import NamedTuple
 
-from synapse.base import paths
+from synapse.base import files, paths
 
 
-class Ended(NamedTuple):
+class CommandEnded(NamedTuple):
     """A command has ended; the shell is at its prompt."""
 
     status: int
@@ -18,15 +18,15 @@ class Ended(NamedTuple):
     directory: bytes
 
 
-class Taking:
-    """The shell waits to be given the command that was announced."""
+class AwaitsCommand:
+    """The shell waits for the command that was announced."""
 
 
-class Asleep:
-    """The shell must be woken before it can take anything."""
+class MustBeWoken:
+    """The shell must be woken before it can take a command."""
 
 
-Fact = Ended | Taking | Asleep
+Event = CommandEnded | AwaitsCommand | MustBeWoken
 
 
 class Channel:
@@ -37,8 +37,8 @@ class Channel:
         try:
             for name in ("facts", "go"):
                 os.mkfifo(self._path(name), 0o600)
-            # Both ends open: neither the shell nor we ever wait for the other to come, or see an end.
-            self.facts = os.open(self._path("facts"), os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
+            # We keep both ends open: opening never blocks, and reading never finds the end of the file.
+            self.events = os.open(self._path("facts"), os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
             self._go = os.open(self._path("go"), os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
         except OSError:
             shutil.rmtree(self.folder, ignore_errors=True)
@@ -49,42 +49,40 @@ class Channel:
         return os.path.join(self.folder, name)
 
     def write_file(self, name: str, data: bytes) -> None:
-        fd = os.open(self._path(name), os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
-        with os.fdopen(fd, "wb") as file:
-            file.write(data)
+        files.replace(self._path(name), data)
 
     def give(self, line: bytes) -> None:
         self.write_file("line", line)
 
     def go(self, status: int = 0) -> None:
-        """Let the shell go on; `status` is what `$?` is to be."""
+        """Let the shell continue; `status` becomes its `$?`."""
         os.write(self._go, b"%d\n" % status)
 
-    def read(self) -> list[Fact]:
+    def read(self) -> list[Event]:
         try:
-            self._buffer += os.read(self.facts, 65536)
+            self._buffer += os.read(self.events, 65536)
         except BlockingIOError:
             return []
         *frames, self._buffer = self._buffer.split(b"\0")
-        return [fact for frame in frames if (fact := _fact(frame)) is not None]
+        return [event for frame in frames if (event := _event(frame)) is not None]
 
     def close(self) -> None:
-        for fd in (self.facts, self._go):
+        for fd in (self.events, self._go):
             os.close(fd)
         shutil.rmtree(self.folder, ignore_errors=True)
         try:
             os.rmdir(os.path.dirname(self.folder))
         except OSError:
-            pass  # agents have their sockets there
+            pass  # the sockets of agents are in it
 
 
-def _fact(frame: bytes) -> Fact | None:
+def _event(frame: bytes) -> Event | None:
     if frame[:1] == b"T":
-        return Taking()
+        return AwaitsCommand()
     if frame[:1] == b"P":
-        return Asleep()
+        return MustBeWoken()
     status, _, rest = frame[1:].partition(b" ")
     jobs, _, directory = rest.partition(b" ")
     if frame[:1] != b"E" or not status.isdigit():
         return None
-    return Ended(int(status), int(jobs) if jobs.strip().isdigit() else 0, directory)
+    return CommandEnded(int(status), int(jobs) if jobs.strip().isdigit() else 0, directory)

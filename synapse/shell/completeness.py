@@ -1,4 +1,4 @@
-"""Whether a command is whole, or goes on in the next line: asked of the shell itself, which runs nothing."""
+"""Whether a command is complete or continues in the next line. The shell is asked; it runs nothing."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import subprocess
 
 from synapse.shell.dialects import FISH, ZSH, Dialect
 
-PATIENCE = 3.0
+TIMEOUT_SECONDS = 3.0
 
 
 class Completeness:
@@ -16,26 +16,25 @@ class Completeness:
         self._dialect = dialect
 
     def is_whole(self, text: str) -> bool:
-        """A text with a mistake in it is whole: the shell will say what is wrong."""
+        """A text with a syntax error is complete: the shell will report the error."""
         if not text.strip() or "\0" in text:
             return True
         try:
-            return self._judge(text)
+            return self._is_whole(text)
         except (OSError, subprocess.TimeoutExpired):
             return True
 
-    def _judge(self, text: str) -> bool:
+    def _is_whole(self, text: str) -> bool:
         status, said = self._ask(text)
         if self._dialect.unfinished.search(said):
             return False
-        if status:  # zsh: its message is of where it gave up, which is further on if more lines come
+        if status:  # zsh reports where it stopped, which is later if lines are missing
             return self._dialect is not ZSH or self._ask(text + "\n:\n:")[1] == said
         if _ends_in_backslash(text) and self._ask(text[:-1] + "'")[0]:
-            return False  # else the backslash is in a comment, where a quote opens nothing
+            return False  # in a comment, the quote would not be an error
         if "<<" in text and self._dialect is not FISH:
-            return bool(
-                self._ask(text + "\n)\n")[0]
-            )  # a stray bracket is a mistake, unless it is a here-document
+            # A stray bracket is an error, unless it is part of a here-document.
+            return bool(self._ask(text + "\n)\n")[0])
         return True
 
     def _ask(self, text: str) -> tuple[int, str]:
@@ -44,7 +43,7 @@ class Completeness:
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE,
-            timeout=PATIENCE,
+            timeout=TIMEOUT_SECONDS,
             env={**os.environ, "LC_ALL": "C", "LANGUAGE": "C", "BASH_ENV": "", "ENV": ""},
         )
         return done.returncode, done.stderr.decode("utf-8", "replace")

@@ -1,4 +1,4 @@
-"""The shells that can be underneath: how each is started, and what it says of an unfinished line."""
+"""The shells that can be used: how each is started, and how it reports an incomplete command."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from typing import NamedTuple
 
 HOOKS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "hooks")
 
-# Typed at the shell's prompt, unseen. The blank keeps it out of a history.
+# Typed at the shell's prompt, without echo. The space in front keeps it out of the shell's history.
 _TRIGGER = b' { __synshell_take; } 2>/dev/null;eval "$__synshell_line";{ __synshell_hook; } 2>/dev/null\n'
 
 
 class Dialect(NamedTuple):
-    """`trigger`, typed, makes the shell take a command; `wakes` brings fish back to its loop."""
+    """Typing `trigger` makes the shell read a command; typing `wakes` makes fish return to its loop."""
 
     name: str
     check: tuple[str, ...]  # the options that make it read a text without running it
-    unfinished: re.Pattern[str]  # in what it says then
+    unfinished: re.Pattern[str]  # found in its error message then
     trigger: bytes = _TRIGGER
     wakes: bytes = b""
     batch: str = "batch.sh"
@@ -55,7 +55,7 @@ _BY_NAME = {
 
 
 def find_shell(environ: Mapping[str, str]) -> tuple[str, Dialect]:
-    """The user's shell and how to speak to it; /bin/sh in place of one that cannot be spoken to."""
+    """The user's shell and its dialect; /bin/sh in place of one that is not supported."""
     program = environ.get("SHELL") or _login_shell()
     dialect = _BY_NAME.get(os.path.basename(program))
     if dialect is None or not os.access(program, os.X_OK):
@@ -86,9 +86,9 @@ def assigned(dialect: Dialect, name: str, value: str) -> str:
 def interactive(
     dialect: Dialect, program: str, folder: str, marks: tuple[str, str], environ: Mapping[str, str]
 ) -> tuple[list[str], dict[str, str], dict[str, str]]:
-    """The command, what is different in its environment, and the files that it reads in `folder`.
+    """The command, the changes of its environment, and the files that it reads in `folder`.
 
-    The two marks are what the shell prints at its prompt: nothing after the second is meant to be seen.
+    The shell prints the two marks at its prompt. What follows the second one is not shown.
     """
     theirs = {"zsh": environ.get("ZDOTDIR", ""), "sh": environ.get("ENV", "")}.get(dialect.name, "")
     head = "".join(

@@ -1,17 +1,17 @@
-"""What was typed before, in a file that only the user can read: one line an entry, the newest last."""
+"""The history file, which only the user can read: one entry a line, the newest last."""
 
 from __future__ import annotations
 
 import os
 
-from synapse.base import paths
+from synapse.base import files, paths
 
 KEPT = 10_000
-_SLACK = 2_000  # entries more than are kept, before the file is written anew
+_SLACK = 2_000  # entries above KEPT before the file is rewritten
 
 
 class History:
-    """A file that cannot be written costs the next session this one's lines, and nothing else."""
+    """If the file cannot be written, only the next session lacks this session's lines."""
 
     def __init__(self, path: str) -> None:
         self.path = path
@@ -21,33 +21,27 @@ class History:
         self.entries = self.entries[-KEPT:]
 
     def add(self, line: str) -> None:
-        """A line that begins with a blank is not kept, as in many a shell; nor is one twice in a row."""
+        """A line that begins with a space, or is the same as the one before, is not kept."""
         if not line.strip() or line[0].isspace() or (self.entries and self.entries[-1] == line):
             return
         self.entries.append(line)
         try:
             paths.private_dir(os.path.dirname(self.path))
-            _write(self.path, _escaped(line) + "\n", os.O_APPEND)
+            fd = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | os.O_APPEND, 0o600)
+            with os.fdopen(fd, "wb") as file:
+                file.write(_encoded(line))
         except OSError:
             pass
 
     def sent(self) -> list[str]:
-        """The lines that were for agents, the newest first, none twice."""
+        """The lines for agents, the newest first, without duplicates."""
         return list(dict.fromkeys(line for line in reversed(self.entries) if line.startswith("@")))
 
     def _rewrite(self, entries: list[str]) -> None:
-        temporary = f"{self.path}.{os.getpid()}.tmp"
         try:
-            _write(temporary, "".join(_escaped(line) + "\n" for line in entries), os.O_TRUNC)
-            os.replace(temporary, self.path)
+            files.replace(self.path, b"".join(map(_encoded, entries)))
         except OSError:
             pass
-
-
-def _write(path: str, text: str, flag: int) -> None:
-    fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | flag, 0o600)
-    with os.fdopen(fd, "wb") as file:
-        file.write(text.encode("utf-8", "surrogateescape"))
 
 
 def _read(path: str) -> list[str]:
@@ -58,8 +52,9 @@ def _read(path: str) -> list[str]:
         return []
 
 
-def _escaped(line: str) -> str:
-    return line.replace("\\", "\\\\").replace("\n", "\\n").replace("\r", "\\r")
+def _encoded(line: str) -> bytes:
+    escaped = line.replace("\\", "\\\\").replace("\n", "\\n").replace("\r", "\\r")
+    return f"{escaped}\n".encode("utf-8", "surrogateescape")
 
 
 def _unescaped(line: str) -> str:

@@ -1,4 +1,4 @@
-"""The line editor, by prompt_toolkit: history, completion, several lines, and output that comes meanwhile."""
+"""The line editor, with prompt_toolkit: history, completion, several lines, output of background jobs."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from prompt_toolkit.output.vt100 import Vt100_Output
 
 from synapse.peers.base import Listed
 from synapse.shell import completion
+from synapse.shell.command_readers import IsWhole
 from synapse.shell.history import History
-from synapse.shell.readers import IsWhole
 from synapse.shell.session import Session
 
 
@@ -42,13 +42,13 @@ class EditorReader:
         self._aside = aside
         self._background = b""
         output = Vt100_Output.from_pty(sys.stdout, term=os.environ.get("TERM"))
-        output.enable_cpr = False  # a terminal that answers late would answer the next program
+        output.enable_cpr = False  # a late answer would go to the next program
         self._editor: PromptSession[str] = PromptSession(
             history=InMemoryHistory(history.entries),
             completer=_Completer(history, agents),
-            complete_while_typing=Condition(self._names_somebody),
+            complete_while_typing=Condition(self._is_for_agent),
             auto_suggest=AutoSuggestFromHistory(),
-            enable_history_search=Condition(lambda: not self._names_somebody()),  # else nothing is completed
+            enable_history_search=Condition(lambda: not self._is_for_agent()),  # else nothing is completed
             multiline=True,
             prompt_continuation="> ",
             key_bindings=_keys(is_whole),
@@ -57,7 +57,7 @@ class EditorReader:
 
     def read(self, status: int, typed_ahead: bytes) -> str:
         if typed_ahead:
-            self._press(typed_ahead.decode("utf-8", "surrogateescape"))
+            self._queue_keys(typed_ahead.decode("utf-8", "surrogateescape"))
         self._to_first_column()
         aside = FormattedText([("fg:ansibrightblack", self._aside(status))])
         try:
@@ -67,19 +67,19 @@ class EditorReader:
                 self._show(self._background + b"\r\n")
                 self._background = b""
 
-    def _press(self, keys: str) -> None:
-        """As if they were pressed next."""
+    def _queue_keys(self, keys: str) -> None:
+        """Handle these keys as if they were pressed next."""
         pressed: list[KeyPress] = []
         parser = Vt100Parser(pressed.append)
         parser.feed(keys)
         parser.flush()
         store_typeahead(self._editor.app.input, pressed)
 
-    def _names_somebody(self) -> bool:
+    def _is_for_agent(self) -> bool:
         return self._editor.default_buffer.text.startswith("@")
 
     def _to_first_column(self) -> None:
-        """On the next row, if a program has not ended its last one: a row of blanks wraps there only."""
+        """Go to the next row if a program has not ended its last line: only then a row of spaces wraps."""
         columns = os.get_terminal_size(1).columns
         sys.stdout.write(" " * (columns - 1) + "\r")
         sys.stdout.flush()
@@ -88,10 +88,10 @@ class EditorReader:
 
     def _listen(self) -> None:
         loop = asyncio.get_running_loop()
-        loop.add_reader(self._shell.output, self._heard)
-        loop.add_reader(self._shell.facts, self._shell.hear)
+        loop.add_reader(self._shell.output, self._show_background)
+        loop.add_reader(self._shell.events, self._shell.read_events)
 
-    def _heard(self) -> None:
+    def _show_background(self) -> None:
         *lines, self._background = (self._background + self._shell.read_output()).split(b"\n")
         if lines:
             data = b"\n".join(lines) + b"\n"
@@ -134,7 +134,7 @@ def _keys(is_whole: IsWhole) -> KeyBindings:
 
     @keys.add("c-z")
     def _(event: KeyPressEvent) -> None:
-        """Nothing runs that could be stopped."""
+        """No command runs that could be stopped."""
 
     @keys.add("escape", "enter")
     def _(event: KeyPressEvent) -> None:

@@ -1,4 +1,4 @@
-"""A shell in a terminal of its own, which is the human's while a command runs."""
+"""The user's shell in a terminal of its own, joined to the human's terminal while a command runs."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from synapse.errors import SynapseError
 from synapse.relay.console import Attributes, Console
 from synapse.relay.pty import Pty
 from synapse.shell import dialects
-from synapse.shell.channel import Asleep, Channel, Ended, Taking
+from synapse.shell.channel import AwaitsCommand, Channel, CommandEnded, MustBeWoken
 from synapse.shell.dialects import Dialect
-from synapse.shell.marks import Marks
+from synapse.shell.prompt_marks import PromptMarks
 
-LATE = 0.3  # seconds for the prompt to follow: it may have been sent elsewhere (`exec 2>file`)
-HANGUP = 2.0
-MOST_WAITING = 1 << 16  # bytes that the terminal has not taken, before the program has to wait
-FRESH = 0.005
-_NO_PIDFD = 0.05
+PROMPT_SECONDS = 0.3  # to wait for the prompt after a command: it may go to a file (`exec 2>file`)
+HANGUP_SECONDS = 2.0  # to wait for a shell that was hung up
+MOST_BUFFERED = 1 << 16  # bytes; above that, nothing more is read for that terminal
+KEY_SECONDS = 0.005  # until the kernel has passed a key on to the shell's terminal
+_POLL_SECONDS = 0.05  # where the system has no pidfd
 
 
 class Session:
-    """The user's own shell. It lives until it is left, or until `close`."""
+    """The user's own shell. It runs until the human exits it, or until `close`."""
 
     def __init__(self, program: str, dialect: Dialect, console: Console) -> None:
         self.status = 0  # of the last command
@@ -35,10 +35,10 @@ class Session:
         self.exit_status: int | None = None
         self._dialect = dialect
         self._console = console
-        self._marks = Marks()
+        self._marks = PromptMarks()
         self._channel = Channel()
-        self._before = 0  # what `$?` is to the command
-        self._taken = True  # the shell has it
+        self._previous_status = 0  # `$?` when the command starts
+        self._taken = True  # the shell has read the command
         self._last_key = 0.0
         self._at_prompt: Attributes | None = None  # the terminal as the last command has left it
         try:
@@ -51,9 +51,9 @@ class Session:
     # --- commands -----------------------------------------------------------------------------------------
 
     def run(self, line: str, before: int) -> int:
-        """Run what was typed, to which `$?` is `before`. The shell may have ended afterwards."""
+        """Run a line; `$?` is `before` when it starts. `exit_status` is set if the shell has ended."""
         self._channel.give(line.replace("\0", "").encode("utf-8", "surrogateescape"))
-        self._before = before
+        self._previous_status = before
         if self._dialect.trigger:
             self._taken = False
             self._pty.write(self._dialect.trigger)
@@ -63,9 +63,9 @@ class Session:
         return self.status
 
     def hang_up(self) -> None:
-        """As a terminal that is closed; the jobs are told."""
+        """As when a terminal is closed: the shell and its jobs get SIGHUP."""
         if self.exit_status is None:
-            self._shut()
+            self._end()
             self.exit_status = self.status
 
     def close(self) -> None:
@@ -74,7 +74,7 @@ class Session:
 
     @property
     def output(self) -> int:
-        """Readable when something in the background has written."""
+        """A descriptor that is readable when a background job has written."""
         return self._pty.master
 
     def read_output(self) -> bytes:
@@ -82,22 +82,22 @@ class Session:
         return self._marks.feed(data) if data else b""
 
     @property
-    def facts(self) -> int:
-        """Readable when the shell has something to tell; between commands too, if keys have gone astray."""
-        return self._channel.facts
+    def events(self) -> int:
+        """A descriptor that is readable when the shell reports something, between commands too."""
+        return self._channel.events
 
-    def hear(self) -> None:
-        for fact in self._channel.read():
-            self._hear(fact)
+    def read_events(self) -> None:
+        for event in self._channel.read():
+            self._handle(event)
 
     # --- the two terminals joined -------------------------------------------------------------------------
 
     def _join(self) -> None:
-        """Until the shell is at its prompt or has ended, what it writes is shown and every key is its own."""
+        """Until the shell is at its prompt or has ended, show what it writes and give it every key."""
         self._resize()
         handlers = {
             signal.SIGWINCH: signal.signal(signal.SIGWINCH, lambda *_: self._resize()),
-            signal.SIGINT: signal.signal(signal.SIGINT, signal.SIG_IGN),  # Ctrl-C is a key of the command's
+            signal.SIGINT: signal.signal(signal.SIGINT, signal.SIG_IGN),  # Ctrl-C is for the command
         }
         self._console.enter_raw()
         try:
@@ -121,28 +121,28 @@ class Session:
                 self._console.write(self._marks.feed(data))
             if self._console.in_fd in readable:
                 self._take_keys()
-            if self._channel.facts in readable:
-                for fact in self._channel.read():
-                    if self._hear(fact):
-                        ended, late = True, time.monotonic() + LATE
+            if self._channel.events in readable:
+                for event in self._channel.read():
+                    if self._handle(event):
+                        ended, late = True, time.monotonic() + PROMPT_SECONDS
             if not ended and self._has_ended():
                 break
         self._console.write(self._marks.rest())
 
-    def _hear(self, fact: object) -> bool:
-        """Whether the command has ended with it."""
-        if isinstance(fact, Taking):
-            self._show_typing()
+    def _handle(self, event: object) -> bool:
+        """Whether the event says that the command has ended."""
+        if isinstance(event, AwaitsCommand):
+            self._restore_echo()
             self._taken = True
-            self._channel.go(self._before)
-        elif isinstance(fact, Asleep):
+            self._channel.go(self._previous_status)
+        elif isinstance(event, MustBeWoken):
             self._pty.write(self._dialect.wakes)
-        elif isinstance(fact, Ended):
-            self.status, self.jobs, self.directory = fact
+        elif isinstance(event, CommandEnded):
+            self.status, self.jobs, self.directory = event
             self._take_typed_ahead()
             if self._dialect.trigger:
                 self._channel.go()
-            return self._taken  # else of a line that came before it
+            return self._taken  # if not, it is about an earlier line
         return False
 
     def _take_keys(self) -> None:
@@ -155,15 +155,15 @@ class Session:
 
     def _select(self, ended: bool, patience: float | None) -> list[int]:
         self._pty.flush()
-        reading = [self._channel.facts]
-        if len(self._pty.backlog) < MOST_WAITING and not ended:
+        reading = [self._channel.events]
+        if len(self._pty.backlog) < MOST_BUFFERED and not ended:
             reading.append(self._console.in_fd)
-        if len(self._console.backlog) < MOST_WAITING:
+        if len(self._console.backlog) < MOST_BUFFERED:
             reading.append(self._pty.master)
-        if self._life >= 0:
-            reading.append(self._life)
+        if self._pidfd >= 0:
+            reading.append(self._pidfd)
         elif patience is None:
-            patience = _NO_PIDFD
+            patience = _POLL_SECONDS
         writing = [self._console.out_fd] if self._console.backlog else []
         writing += [self._pty.master] if self._pty.backlog else []
         readable, writable, _ = select.select(reading, writing, [], patience)
@@ -179,7 +179,7 @@ class Session:
         _, status = os.waitpid(self._pty.pid, 0)
         code = os.waitstatus_to_exitcode(status)
         self.status = self.exit_status = 128 - code if code < 0 else code
-        self._let_go()
+        self._close_terminal()
         return True
 
     def _resize(self) -> None:
@@ -188,17 +188,17 @@ class Session:
             if winsize != self._pty.winsize:
                 self._pty.resize(winsize)
         except OSError:
-            pass  # the terminal is gone: reading from it says so
+            pass  # the terminal is gone: reading from it reports that
 
     # --- the shell's terminal at its prompt ---------------------------------------------------------------
 
     def _take_typed_ahead(self) -> None:
-        """What the commands have not read was meant for the prompt, and our prompt is another one.
+        """Take the keys that no command has read: they were meant for the prompt, which is ours.
 
-        From now on the terminal does not echo: what we type at the shell's own prompt is not to be seen.
+        From here on the terminal does not echo, so that what we type at the shell's own prompt is not shown.
         """
-        if time.monotonic() - self._last_key < FRESH:
-            time.sleep(FRESH)  # the kernel hands keys on in a moment of its own
+        if time.monotonic() - self._last_key < KEY_SECONDS:
+            time.sleep(KEY_SECONDS)
         try:
             self._at_prompt = found = termios.tcgetattr(self._slave)
             control = list(found[6])
@@ -211,11 +211,11 @@ class Session:
             if self._dialect.trigger:
                 termios.tcsetattr(self._slave, termios.TCSANOW, [*found[:3], local, *found[4:]])
             else:
-                self._show_typing()
+                self._restore_echo()
         except (OSError, termios.error):
-            pass  # hung up meanwhile
+            pass  # hung up in the meantime
 
-    def _show_typing(self) -> None:
+    def _restore_echo(self) -> None:
         if self._at_prompt is not None:
             termios.tcsetattr(self._slave, termios.TCSANOW, self._at_prompt)
 
@@ -231,27 +231,27 @@ class Session:
         termios.tcsetattr(self._slave, termios.TCSANOW, self._console.saved)
         pid = _fork(argv, {**os.environ, **more}, self._slave)
         self._pty = Pty(pid, master, b"")
-        self._life = os.pidfd_open(pid) if hasattr(os, "pidfd_open") else -1
+        self._pidfd = os.pidfd_open(pid) if hasattr(os, "pidfd_open") else -1
 
-    def _shut(self) -> None:
-        self._let_go()
-        if self._life_ends():
+    def _end(self) -> None:
+        self._close_terminal()
+        if self._exits_soon():
             os.waitpid(self._pty.pid, 0)
 
-    def _life_ends(self) -> bool:
-        """Whether a shell that was hung up on has ended soon; one that ignores it is let be."""
-        deadline = time.monotonic() + HANGUP
+    def _exits_soon(self) -> bool:
+        """Whether a shell that was hung up ends in time. One that ignores it is left running."""
+        deadline = time.monotonic() + HANGUP_SECONDS
         while not self._pty.exited():
             if time.monotonic() > deadline:
                 return False
             time.sleep(0.005)
         return True
 
-    def _let_go(self) -> None:
-        for fd in (self._pty.master, self._slave, self._life):
+    def _close_terminal(self) -> None:
+        for fd in (self._pty.master, self._slave, self._pidfd):
             if fd >= 0:
                 os.close(fd)
-        self._life = self._slave = -1
+        self._pidfd = self._slave = -1
 
 
 class HungUp(Exception):

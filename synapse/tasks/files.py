@@ -9,6 +9,7 @@ import re
 import shutil
 from collections.abc import Iterable
 
+from synapse.base import files
 from synapse.base.paths import private_dir
 from synapse.tasks.task import Json
 
@@ -41,7 +42,5 @@ def drop_files(folder: str, task_ids: Iterable[str]) -> None:
 
 def _write(folder: str, task_id: str, name: str, data: bytes) -> str:
     path = os.path.join(private_dir(os.path.join(folder, "files", task_id)), name)
-    fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    with os.fdopen(fd, "wb") as file:
-        file.write(data)
+    files.replace(path, data)
     return path

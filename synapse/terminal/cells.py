@@ -21,21 +21,6 @@ def width(text: str) -> int:
     return sum(map(char_width, text))
 
 
-def printable(text: str) -> str:
-    """`text` without control characters other than newlines."""
-    if text.isprintable():
-        return text
-    return "".join(_shown(char) for char in text.replace("\r\n", "\n"))
-
-
-def _shown(char: str) -> str:
-    if char == "\n" or unicodedata.category(char) not in ("Cc", "Cs"):
-        return char
-    if char == "\t":
-        return "    "
-    return f"^{chr(ord(char) ^ 64)}" if char < "\x80" else "\ufffd"
-
-
 def marked(rows: list[str], mark: str, columns: int) -> list[str]:
     """`rows` indented by two cells, the first one after `mark`, if `margin` allows it."""
     if not margin(columns):

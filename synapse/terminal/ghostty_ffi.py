@@ -16,6 +16,8 @@ from typing import Any
 
 import _cffi_backend
 
+from synapse.base import files
+
 _CACHE = os.path.join(os.path.dirname(__file__), "__pycache__", f"ghostty.{sys.implementation.cache_tag}.abi")
 _FIELD = re.compile(r"^    (_\w+) = (.*?)[,)]\n", re.MULTILINE)
 
@@ -86,26 +88,24 @@ def _import_and_keep() -> None:
     finally:
         cffi.FFI = plain
     if not os.access(os.path.dirname(_CACHE), os.W_OK):
-        return  # the result could not be kept
-    made = f"{_CACHE}.{os.getpid()}"
+        return  # nor would it be worth the time to make it
+    made = f"{_CACHE}.{os.getpid()}.py"
     try:
         again = cffi.FFI()
         for text in texts:
             again.cdef(text)
         again.set_source("ghostty", None)
-        with contextlib.redirect_stdout(io.StringIO()):  # it prints what it does
-            again.emit_python_code(made + ".py")
-        with open(made + ".py") as source:
+        with contextlib.redirect_stdout(io.StringIO()):  # it says what it does
+            again.emit_python_code(made)
+        with open(made) as source:
             parsed = {name: _literal(value) for name, value in _FIELD.findall(source.read())}
-        with open(made, "wb") as file:
-            file.write(marshal.dumps(([binascii.crc32(text.encode()) for text in texts], parsed)))
-        os.replace(made, _CACHE)
+        checksums = [binascii.crc32(text.encode()) for text in texts]
+        files.replace(_CACHE, marshal.dumps((checksums, parsed)), mode=0o644)  # other users read it too
     except (OSError, ValueError):
         pass  # read-only, or cffi's output has another form
     finally:
-        for left in (made + ".py", made):
-            if os.path.exists(left):
-                os.unlink(left)
+        if os.path.exists(made):
+            os.unlink(made)
 
 
 def _literal(text: str) -> Any:

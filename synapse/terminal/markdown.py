@@ -1,58 +1,40 @@
-"""Markdown as lines of styled text for a box: wrapped, and nothing in it that a terminal acts on."""
+"""Markdown as wrapped lines of styled text, without anything that a terminal would act on."""
 
-import re
-import unicodedata
-from collections.abc import Iterator, Sequence
+from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from synapse.base.text import for_cells
 from synapse.terminal import cells
 from synapse.terminal.overlay import Span
+
+if TYPE_CHECKING:
+    from synapse.terminal.commonmark import Node
 
 BASE = "0;38;5;252;48;5;236"
 DIM = "0;38;5;245;48;5;236"
 STRONG = "0;1;38;5;255;48;5;236"
 HEADING = "0;1;38;5;117;48;5;236"
 CODE = "0;38;5;222;48;5;234"
-QUOTE = "0;38;5;250;48;5;236"
 LINK = "0;4;38;5;111;48;5;236"
-_EMPHASIS = {"**": ";1;38;5;255", "__": ";1;38;5;255", "*": ";3", "_": ";3", "~~": ";9"}
+_EMPHASIS = {"strong": ";1;38;5;255", "em": ";3", "s": ";9"}
+_BOXES = {"[ ] ": "☐ ", "[x] ": "☑ ", "[X] ": "☑ "}
 
-LONGEST = 100_000  # characters that are made readable: the host does nothing else in the meantime
-
-_ESCAPES = re.compile(
-    r"\x1b(?:\[[0-?]*[ -/]*[@-~]|[\]P_^X][^\x07\x1b]*(?:\x07|\x1b\\)?|.)?|\x9b[0-?]*[ -/]*[@-~]", re.DOTALL
-)
-_FENCE = re.compile(r"[ \t>]*(?:[-+*][ \t]+)?(`{3,}|~{3,})([^`]*)\Z")
-_HEADING = re.compile(r" {0,3}(#{1,6})[ \t]+(.*?)[ \t]*#*\Z")
-_RULE = re.compile(r" {0,3}(?:(?:-[ \t]*){3,}|(?:\*[ \t]*){3,}|(?:_[ \t]*){3,})\Z")
-_ITEM = re.compile(r"([ \t]*)([-+*•]|\d{1,9}[.)])[ \t]+(?=\S)")
-_QUOTE = re.compile(r" {0,3}>[ ]?")
-_DELIMITER = re.compile(r"[ \t]*\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*\|?[ \t]*\Z")
-_INLINE = re.compile(
-    r"\\([!-/:-@\[-`{-~])"
-    r"|(`+)(.{1,400}?)(?<!`)\2(?!`)"
-    r"|!?\[([^\[\]\n]{1,400})\]\(([^()\s]{1,400})(?:\s+\"[^\"]{0,200}\")?\)"
-    r"|(\*\*|__|~~)(?=\S)(.{1,200}?)(?<=\S)\6"
-    r"|(\*|(?<!\w)_)(?=[^\s*_])(.{1,200}?)(?<=[^\s*_])\8(?!\w)"
-)
+LONGEST = 100_000  # characters that are rendered: the host does nothing else in the meantime
+_NARROWEST = 8  # cells; nothing is indented below that
 
 Lines = list[list[Span]]
 
 
-def clean(text: str) -> str:
-    """Without escape sequences, control characters and what changes the direction or width of others."""
-    if not text.isprintable():
-        text = _ESCAPES.sub("", text.replace("\r\n", "\n").replace("\r", "\n")).expandtabs(4)
-        text = "".join(c for c in text if c == "\n" or unicodedata.category(c) not in _SILENT)
-    return text.replace("\ufe0f", "").replace("\ufe0e", "")
+def render(markdown: str, width: int, longest: int = LONGEST) -> Lines:
+    """Lines of at most `width` cells. Line ends, blank lines and indentation of the text are kept."""
+    from synapse.terminal.commonmark import parse
 
-
-_SILENT = frozenset(("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"))
-
-
-def render(markdown: str, width: int) -> Lines:
-    """Lines of at most `width` cells."""
-    rest = len(markdown) - LONGEST
-    lines = list(_blocks(clean(markdown[:LONGEST]).split("\n"), max(width, 8)))
+    rest = len(markdown) - longest
+    text = for_cells(markdown[:longest])
+    page = _Page(text.split("\n"))
+    lines = list(page.blocks(parse(text).children, max(width, _NARROWEST)))
     while lines and not lines[-1]:
         lines.pop()
     if rest > 0:
@@ -63,7 +45,7 @@ def render(markdown: str, width: int) -> Lines:
 def wrapped(
     spans: Sequence[Span], width: int, first: Sequence[Span] = (), then: Sequence[Span] = ()
 ) -> Lines:
-    """The spans as lines, the first behind `first` and the others behind `then`."""
+    """The spans as lines: `first` in front of the first one, `then` in front of the others."""
     indent = max(sum(cells.width(text) for text, _ in prefix) for prefix in (first, then))
     text = "".join(text for text, _ in spans)
     lines: Lines = []
@@ -84,64 +66,129 @@ def wrapped(
     return lines
 
 
-def _blocks(source: Sequence[str], width: int) -> Iterator[list[Span]]:
-    at = 0
-    while at < len(source):
-        line = source[at]
-        at += 1
-        if fence := _FENCE.match(line):
-            mark, language = fence[1], fence[2].strip()
-            end = next((n for n in range(at, len(source)) if _closes(source[n], mark)), len(source))
-            yield from _code(source[at:end], language, width)
-            at = end + 1
-        elif "|" in line and at < len(source) and "-" in source[at] and _DELIMITER.match(source[at]):
-            end = next((n for n in range(at + 1, len(source)) if "|" not in source[n]), len(source))
-            yield from _table([line, *source[at + 1 : end]], source[at], width)
-            at = end
-        elif width >= 16 and _QUOTE.match(line):  # each level takes two cells
-            quoted = [_QUOTE.sub("", line, count=1)]
-            while at < len(source) and _QUOTE.match(source[at]):
-                quoted.append(_QUOTE.sub("", source[at], count=1))
-                at += 1
-            for inner in _blocks(quoted, max(width - 2, 8)):
-                yield [("│ ", DIM), *inner]
-        else:
+class _Page:
+    """Renders the blocks of one text; `source` is its lines."""
+
+    def __init__(self, source: Sequence[str]) -> None:
+        self._source = source
+
+    def blocks(self, nodes: Iterable[Node], width: int, start: int = 0) -> Iterator[list[Span]]:
+        """`start` is the line at which the block that contains these begins."""
+        from synapse.terminal.commonmark import end_of
+
+        for node in nodes:
+            assert node.map
+            yield from ([] for _ in range(start, node.map[0]))
+            yield from self._block(node, width)
+            start = end_of(node)
+
+    def _block(self, node: Node, width: int) -> Iterable[list[Span]]:
+        match node.type:
+            case "paragraph":
+                return self._paragraph(node, width)
+            case "heading":
+                return wrapped(_spans(node.children[0].children, HEADING), width)
+            case "hr":
+                return [[("─" * width, DIM)]]
+            case "fence" | "code_block":
+                language = node.info if node.type == "fence" else ""
+                return _code(node.content.removesuffix("\n").split("\n"), language, width)
+            case "blockquote" if width >= 2 * _NARROWEST:
+                return ([("│ ", DIM), *line] for line in self._inside(node, width - 2))
+            case "list_item":
+                return self._item(node, width)
+            case "table":
+                return _table([row for part in node.children for row in part.children], width)
+            case _:
+                return self._inside(node, width)
+
+    def _inside(self, node: Node, width: int) -> Iterator[list[Span]]:
+        assert node.map
+        if node.children:
+            yield from self.blocks(node.children, width, node.map[0])
+            return
+        for line in self._source[slice(*node.map)]:  # empty, or nested deeper than the parser goes
+            yield from wrapped([(line.lstrip(" >-+*0123456789.)"), BASE)], width)
+
+    def _item(self, node: Node, width: int) -> Iterator[list[Span]]:
+        mark = f"{node.info}{node.markup} " if node.info else "• "
+        if width - len(mark) < _NARROWEST:
+            yield [(cells.crop(mark, width), HEADING)]
+            yield from self._inside(node, width)
+            return
+        prefix: Span = (mark, HEADING)
+        for line in self._inside(node, width - len(mark)):
+            yield [prefix, *line] if line else []
+            prefix = (" " * len(mark), BASE)
+
+    def _paragraph(self, node: Node, width: int) -> Iterator[list[Span]]:
+        assert node.map
+        spans = _spans(node.children[0].children, BASE)
+        if node.parent and node.parent.type == "list_item" and spans and (box := _BOXES.get(spans[0][0][:4])):
+            spans[0] = (box + spans[0][0][4:], BASE)
+        elif node.level == 0:  # the parser keeps the indentation of the other lines only
+            first = self._source[node.map[0]]
+            spans.insert(0, (first[: len(first) - len(first.lstrip(" "))], BASE))
+        for line in _split(spans):
             yield from _line(line, width)
 
 
-def _closes(line: str, mark: str) -> bool:
-    body = line.strip(" \t>")
-    return len(body) >= len(mark) and body == mark[0] * len(body)
+def _line(spans: list[Span], width: int) -> Lines:
+    """A line of a paragraph, wrapped below its own beginning."""
+    text = "".join(text for text, _ in spans)
+    start = len(text) - len(text.lstrip(" "))
+    indent = " " * min(start, width // 3)
+    mark = "• " if text.startswith("• ", start) else ""  # no Markdown, but agents make lists with it
+    first, then = [(indent + mark, HEADING)], [(indent + " " * len(mark), BASE)]
+    return wrapped(_from(spans, start + len(mark)), width, first, then)
 
 
-def _line(line: str, width: int) -> Lines:
-    if not line.strip():
-        return [[]]
-    if heading := _HEADING.match(line):
-        return wrapped(_inline(heading[2], HEADING), width)
-    if _RULE.match(line):
-        return [[("─" * width, DIM)]]
-    if item := _ITEM.match(line):
-        indent = " " * min(len(item[1]), width // 3)
-        mark = item[2] if item[2][0].isdigit() else "•"
-        first = [(f"{indent}{mark} ", HEADING)]
-        then = [(" " * (len(indent) + len(mark) + 1), BASE)]
-        return wrapped(_inline(_task(line[item.end() :]), BASE), width, first, then)
-    text = line.lstrip(" ")
-    indent = " " * min(len(line) - len(text), width // 3)
-    return wrapped(_inline(text.rstrip(), BASE), width, [(indent, BASE)], [(indent, BASE)])
+def _from(spans: list[Span], start: int) -> list[Span]:
+    """The spans without their first `start` characters."""
+    left = []
+    for text, look in spans:
+        if text[start:]:
+            left.append((text[start:], look))
+        start = max(start - len(text), 0)
+    return left
 
 
-def _task(text: str) -> str:
-    box, rest = text[:4].lower(), text[4:]
-    return {"[ ] ": "☐ ", "[x] ": "☑ "}[box] + rest if box in ("[ ] ", "[x] ") else text
+def _split(spans: Iterable[Span]) -> list[list[Span]]:
+    lines: list[list[Span]] = [[]]
+    for text, look in spans:
+        if text == "\n":
+            lines.append([])
+        elif text:
+            lines[-1].append((text, look))
+    return lines
+
+
+def _spans(nodes: Iterable[Node], look: str) -> list[Span]:
+    spans: list[Span] = []
+    for node in nodes:
+        match node.type:
+            case "softbreak" | "hardbreak":
+                spans.append(("\n", look))
+            case "code_inline":
+                spans.append((node.content.strip() or node.content, CODE))
+            case "strong" | "em" | "s":
+                spans += _spans(node.children, look + _EMPHASIS[node.type])
+            case "link" | "image":
+                label = [(node.content, LINK)] if node.type == "image" else _spans(node.children, LINK)
+                url = str(node.attrs.get("href") or node.attrs.get("src") or "")
+                spans += label
+                if url and url != "".join(text for text, _ in label):
+                    spans.append((f" ({url})", DIM))
+            case _:
+                spans.append((node.content, look))
+    return spans
 
 
 def _code(lines: Sequence[str], language: str, width: int) -> Iterator[list[Span]]:
     if language:
         yield [(f" {cells.crop(language, width - 2)} ", DIM)]
     for line in lines:
-        while True:  # cut where it must be, not at words: every space counts in code
+        while True:  # cut at the width, not between words: every space counts in code
             piece = cells.crop(line, width - 2) if line else ""
             yield [(f" {piece}{' ' * (width - 1 - cells.width(piece))}", CODE)]
             line = line[len(piece) :]
@@ -149,13 +196,14 @@ def _code(lines: Sequence[str], language: str, width: int) -> Iterator[list[Span
                 break
 
 
-def _table(lines: Sequence[str], delimiter: str, width: int) -> Iterator[list[Span]]:
-    sides = [(cell.startswith(":"), cell.endswith(":")) for cell in _split(delimiter)]
-    count = len(sides)
-    rows = [(_split(line) + [""] * count)[:count] for line in lines]
-    styled = [[_inline(cell, STRONG if n == 0 else BASE) for cell in row] for n, row in enumerate(rows)]
-    wishes = [max(_width(row[column]) for row in styled) for column in range(count)]
-    widths = _shares(wishes, width - 3 * (count - 1))
+def _table(rows: Sequence[Node], width: int) -> Iterator[list[Span]]:
+    sides = [str(cell.attrs.get("style", "")).removeprefix("text-align:") for cell in rows[0].children]
+    styled = [
+        [_spans(cell.children[0].children, STRONG if number == 0 else BASE) for cell in row.children]
+        for number, row in enumerate(rows)
+    ]
+    wanted = [max(map(_width, column)) for column in zip(*styled, strict=True)]
+    widths = _column_widths(wanted, width - 3 * (len(sides) - 1))
     for number, row in enumerate(styled):
         columns = [wrapped(cell, size) for cell, size in zip(row, widths, strict=True)]
         for line in range(max(map(len, columns))):
@@ -163,7 +211,7 @@ def _table(lines: Sequence[str], delimiter: str, width: int) -> Iterator[list[Sp
             for column, size, side in zip(columns, widths, sides, strict=True):
                 spans = column[line] if line < len(column) else []
                 space = max(size - _width(spans), 0)
-                left = space if side == (False, True) else space // 2 if side == (True, True) else 0
+                left = {"right": space, "center": space // 2}.get(side, 0)
                 out += [(" │ ", DIM)] if out else []
                 out += [(" " * left, BASE), *spans, (" " * (space - left), BASE)]
             yield out
@@ -171,46 +219,16 @@ def _table(lines: Sequence[str], delimiter: str, width: int) -> Iterator[list[Sp
             yield [("─┼─".join("─" * size for size in widths), DIM)]
 
 
-def _split(line: str) -> list[str]:
-    line = line.strip().removeprefix("|")
-    if line.endswith("|") and not line.endswith("\\|"):
-        line = line[:-1]
-    return [cell.strip().replace("\\|", "|") for cell in re.split(r"(?<!\\)\|", line)]
-
-
-def _shares(wishes: Sequence[int], room: int) -> list[int]:
-    """Columns as wide as they wish, the widest ones cut until all fit."""
-    widths = [max(wish, 3) for wish in wishes]
-    while sum(widths) > room and max(widths) > 4:
+def _column_widths(wanted: Sequence[int], available: int) -> list[int]:
+    """The wanted widths, with the widest columns made narrower until all fit."""
+    widths = [max(width, 3) for width in wanted]
+    while sum(widths) > available and max(widths) > 4:
         widest = max(widths)
         index = widths.index(widest)
         second = max([w for w in widths if w < widest], default=4)
-        widths[index] = max(second - 1, widest - (sum(widths) - room), 4)
+        widths[index] = max(second - 1, widest - (sum(widths) - available), 4)
     return widths
 
 
 def _width(spans: Sequence[Span]) -> int:
     return sum(cells.width(text) for text, _ in spans)
-
-
-def _inline(text: str, look: str) -> list[Span]:
-    spans: list[Span] = []
-    at = 0
-    for match in _INLINE.finditer(text):
-        if match.start() > at:
-            spans.append((text[at : match.start()], look))
-        at = match.end()
-        escaped, _, code, label, url, mark, strong, thin, slanted = match.groups()
-        if escaped:
-            spans.append((escaped, look))
-        elif code:
-            spans.append((code.strip() or code, CODE))
-        elif label:
-            spans.append((label, LINK))
-            if url != label:
-                spans.append((f" ({url})", DIM))
-        else:
-            spans += _inline(strong or slanted, look + _EMPHASIS[mark or thin])
-    if at < len(text):
-        spans.append((text[at:], look))
-    return spans

@@ -95,7 +95,7 @@ def _framed(line: Line, width: int, edge: str) -> Line:
 
 
 def _bar(rows: int, scroll: int, total: int) -> str:
-    """The right edge, with the part that is seen drawn thick."""
+    """The right edge as a scroll bar: the part of the text that is shown is drawn thick."""
     if total <= rows:
         return "│" * rows
     size = max(rows * rows // total, 1)

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyghostty import Terminal
 
+from synapse.base.text import for_output
 from synapse.dummy_agent import script
 from synapse.dummy_agent.composer import Composer
 from synapse.dummy_agent.keys import Decoder, Event
@@ -27,7 +28,7 @@ from synapse.dummy_agent.steps import (
     Wait,
 )
 from synapse.dummy_agent.transcript import Transcript
-from synapse.terminal.cells import crop, printable, width, wrap
+from synapse.terminal.cells import crop, width, wrap
 
 
 def decode(*chunks: bytes) -> list[Event]:
@@ -275,10 +276,10 @@ def test_the_cursor_is_always_on_a_row(text: str, columns: int, data: st.DataObj
     composer.cursor = data.draw(st.integers(0, len(composer.cells)))
     rows, row, column = composer.layout(columns)
     assert 0 <= row < len(rows) and 0 <= column < max(columns, 2)
-    assert "".join(rows) == printable(text.replace("\n", ""))
+    assert "".join(rows) == for_output(text.replace("\n", ""))
 
 
-@given(TEXT.map(printable), st.integers(2, 20))
+@given(TEXT.map(for_output), st.integers(2, 20))
 def test_wrapped_rows_fit_and_lose_nothing_but_spaces(text: str, columns: int) -> None:
     rows = [row for row, _ in wrap(text, columns)]
     assert all(width(row) <= columns for row in rows)

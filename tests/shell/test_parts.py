@@ -14,20 +14,20 @@ from synapse.peers.base import Listed
 from synapse.peers.directory import open_directory
 from synapse.peers.external.agents import ExternalAgent, ExternalAgentRegistry
 from synapse.shell import completion
-from synapse.shell.channel import Channel, Ended, Taking
+from synapse.shell.agent_lines import AgentLines, is_whole
+from synapse.shell.channel import AwaitsCommand, Channel, CommandEnded
+from synapse.shell.command_readers import whole_command
 from synapse.shell.completeness import Completeness
 from synapse.shell.dialects import BASH, FISH, POSIX, ZSH, Dialect, find_shell, quoted
 from synapse.shell.history import KEPT, History
-from synapse.shell.line import Lines, is_whole
-from synapse.shell.marks import Marks
-from synapse.shell.readers import whole_command
+from synapse.shell.prompt_marks import PromptMarks
 from tests.support.home import Home
 
 PATTERN = r"^@([\w-]+)\s+(.+)$"
-LINES = Lines(PATTERN, waits=False)
+LINES = AgentLines(PATTERN, waits=False)
 
 
-def command(line: str, lines: Lines = LINES) -> Command:
+def command(line: str, lines: AgentLines = LINES) -> Command:
     found = lines.parse(line)
     assert isinstance(found, Command), found
     return found
@@ -47,7 +47,7 @@ def test_for_the_shell(line: str) -> None:
 
 
 def test_whether_to_wait() -> None:
-    waiting = Lines(PATTERN, waits=True)
+    waiting = AgentLines(PATTERN, waits=True)
     for line in ("@a --return hi", "@a hi --return", "@a --priority 2 --here hi", "@a hi --response "):
         assert command(line).wait and command(line).message == "hi", line
     for line in ("@a --no-wait hi", "@a hi --display", "@a --non-response hi"):
@@ -149,7 +149,7 @@ def test_the_history_does_not_grow_for_ever_nor_fail(tmp_path: Path) -> None:
 
 def test_marks_are_cut_out_wherever_they_are_split() -> None:
     for size in (1, 2, 3, 7, 1000):
-        marks = Marks()
+        marks = PromptMarks()
         stream = f"one{marks.prompt}two\x1b]77{marks.hide}unseen{marks.prompt}three\x1b]7711;".encode()
         shown = b"".join(marks.feed(stream[at : at + size]) for at in range(0, len(stream), size))
         assert shown + marks.rest() == b"onetwo\x1b]77three\x1b]7711;"
@@ -161,9 +161,9 @@ def test_facts(home: Home) -> None:
     folder = Path(channel.folder)
     with open(folder / "facts", "wb", buffering=0) as pipe:
         pipe.write(b"T\0E130 2 /a dir\nectory\0E7 0 /x")
-        assert isinstance(channel.read()[0], Taking)
+        assert isinstance(channel.read()[0], AwaitsCommand)
         pipe.write(b"\0nonsense\0")
-        assert channel.read() == [Ended(7, 0, b"/x")]
+        assert channel.read() == [CommandEnded(7, 0, b"/x")]
     channel.give(b"ls")
     assert stat.S_IMODE((folder / "line").stat().st_mode) == 0o600
     channel.close()

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
-from synapse.shell.reply import Reply, finished
+from synapse.shell.reply import Reply
+from synapse.terminal.commonmark import finished
 from synapse.terminal.screen import make_screen
 
 MARKDOWN = """\
@@ -71,9 +74,9 @@ def test_it_is_shown_while_it_comes() -> None:
 
 def test_what_is_said_otherwise_in_the_end_is_shown_whole() -> None:
     page = Page()
-    page.reply.partial("First line\nsecond")
+    page.reply.partial("First line\n\nsecond")
     page.reply.end("Another thing")
-    assert page.text == "a: First line\nsecond\n\na: Another thing"
+    assert page.text == "a: First line\n\nsecond\n\na: Another thing"
 
 
 def test_a_long_block_scrolls_in_a_small_terminal() -> None:
@@ -112,8 +115,21 @@ def test_a_resize_in_the_middle_loses_nothing() -> None:
 
 
 def test_finished_blocks() -> None:
-    assert list(finished("one\ntwo")) == ["one\n"]
+    assert list(finished("one\n\ntwo")) == ["one\n", "\n"]
     assert list(finished("```\ncode\n")) == []
     assert list(finished("```\ncode\n```\nx")) == ["```\ncode\n```\n"]
     assert list(finished("| a |\n|---|\n")) == []
     assert list(finished("| a |\n|---|\n\n")) == ["| a |\n|---|\n", "\n"]
+
+
+@pytest.mark.parametrize("unit", ["```a `\n", "```\ncode\n", "- item\n", "text\n\n"])
+def test_the_time_of_a_long_reply_is_linear(unit: str) -> None:
+    text = unit * (60_000 // len(unit))
+    written: list[int] = []
+    reply = Reply("a", lambda piece: written.append(len(piece)), lambda: (80, 24), color=False)
+    started = time.process_time()
+    for end in range(0, len(text), 200):
+        reply.partial(text[:end])
+    reply.end(text)
+    assert time.process_time() - started < 20
+    assert sum(written) > len(text) // 2  # all of it was printed

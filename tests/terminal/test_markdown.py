@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from synapse.terminal import cells
-from synapse.terminal.markdown import CODE, HEADING, LINK, LONGEST, STRONG, clean, render
+from synapse.terminal.markdown import CODE, HEADING, LINK, LONGEST, STRONG, render
 
 REPLY = """\
 # The **retry** loop
@@ -68,25 +68,6 @@ def test_what_is_marked_looks_different() -> None:
     assert found["code"] == CODE
     assert found["docs"] == LINK
     assert found["h"] == STRONG
-
-
-@pytest.mark.parametrize(
-    ("raw", "shown"),
-    [
-        ("a\x1b[31mred\x1b[0m", "ared"),
-        ("\x1b]0;title\x07x", "x"),
-        ("\x1b]52;c;aGk=\x1b\\x", "x"),
-        ("\x1bP1;2qsixel\x1b\\x", "x"),
-        ("\x9b31mred", "red"),
-        ("bell\x07 nul\x00 del\x7f", "bell nul del"),
-        ("a\u202eb\u200dc\ufe0f", "abc"),
-        ("a\r\nb\rc", "a\nb\nc"),
-        ("a\tb", "a   b"),
-        ("\x1b", ""),
-    ],
-)
-def test_nothing_is_left_that_a_terminal_would_act_on(raw: str, shown: str) -> None:
-    assert clean(raw) == shown
 
 
 @settings(max_examples=300, deadline=None)

@@ -5,13 +5,12 @@ from __future__ import annotations
 import json
 import os
 import re
-import tempfile
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from datetime import UTC, datetime
 from typing import Any
 
-from synapse.base import paths
+from synapse.base import files, paths
 from synapse.errors import SynapseError, UsageError
 from synapse.registry import RESERVED_NAMES
 
@@ -146,16 +145,10 @@ class ExternalAgentRegistry:
         )
 
     def _write(self, path: str, text: str) -> None:
-        temporary = ""
         try:
             paths.private_dir(self.registry_dir)
-            fd, temporary = tempfile.mkstemp(dir=self.registry_dir, prefix=".new-")  # 0600
-            with os.fdopen(fd, "w", encoding="utf-8", errors="replace") as file:
-                file.write(text)
-            os.replace(temporary, path)
+            files.replace(path, text.encode("utf-8", "replace"))
         except OSError as error:
-            if temporary:
-                _unlink(temporary)
             raise SynapseError(
                 f"cannot write {path} ({error.strerror}): make it writable, or set A2A_HOME."
             ) from error

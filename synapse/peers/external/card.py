@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 from urllib.parse import urljoin, urlsplit
 
+from synapse.base.text import for_cells
 from synapse.errors import SynapseError
 from synapse.peers.external.agents import ExternalAgent
 
@@ -153,5 +154,4 @@ def _skill(skill: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _clean(text: str) -> str:
-    """What may be printed: no control characters, no escape sequences, no novels."""
-    return "".join(c if c.isprintable() or c == "\n" else " " for c in text[:LONGEST_TEXT])
+    return for_cells(text)[:LONGEST_TEXT]

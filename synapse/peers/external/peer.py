@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 
+from synapse.base.text import for_output
 from synapse.peers.base import Commands, Listed, Peer
 from synapse.peers.external.client import ExternalClient
 from synapse.peers.external.talk import Talk
@@ -13,7 +14,6 @@ from synapse.peers.origin import Origin, chain_of
 from synapse.peers.prompts import chosen
 from synapse.peers.task import A2AMessage, A2ATask, Json, OnEvent
 from synapse.peers.wire import EXTENSION
-from synapse.terminal.cells import printable
 
 KIND = "alias"
 
@@ -122,9 +122,9 @@ class ExternalPeer:
 
     def commands(self, task_id: str) -> Commands:
         """An agent may have chosen an id that a shell or a terminal would act on."""
-        quoted = shlex.quote(printable(task_id))
+        quoted = shlex.quote(for_output(task_id))
         return Commands(
-            short=printable(task_id),
+            short=for_output(task_id),
             shows=f"synapse external task {self.name} {quoted}",
             answers=f"synapse external send {self.name} --task {quoted}",
             cancels=f"synapse external cancel {self.name} {quoted}",

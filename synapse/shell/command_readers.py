@@ -1,4 +1,4 @@
-"""Where commands come from without an editor: a script, a pipe, a terminal that can do nothing but print."""
+"""Readers of commands without a line editor: from a script, a pipe, or a terminal without cursor movement."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ IsWhole = Callable[[str], bool]
 
 class Reader(Protocol):
     def read(self, status: int, typed_ahead: bytes) -> str:
-        """The next command, whole. EOFError when there is none."""
+        """The next complete command. Raises EOFError when there is none."""
 
 
 class ScriptReader:
-    """Byte by byte, as shells read a script: what follows a line may be the input of its command."""
+    """Reads byte by byte, as shells read a script: what follows a line may be the input of its command."""
 
     def __init__(self, file: io.BytesIO | int, is_whole: IsWhole) -> None:
         self._file = file
@@ -37,7 +37,7 @@ class ScriptReader:
 
 
 class PlainReader:
-    """The terminal's own line editing, under a prompt."""
+    """Reads with the terminal's own line editing, after a prompt."""
 
     def __init__(self, prompt: Callable[[int], str], is_whole: IsWhole) -> None:
         self._prompt = prompt
@@ -61,7 +61,7 @@ class PlainReader:
 
 
 def whole_command(read_line: Callable[[], bytes], is_whole: IsWhole) -> str:
-    """Lines until they make a command. What is left unfinished at the end is given as it is."""
+    """Read lines until they are a complete command, or until the end of the input."""
     text = ""
     while True:
         line = read_line()

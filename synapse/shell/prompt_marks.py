@@ -1,13 +1,15 @@
-"""Marks in a terminal's output that a shell prints at its prompt: cut out, counted, never shown. Pure."""
+"""Marks that the shell prints at its prompt: counted, and removed from what is shown. Pure."""
 
 from __future__ import annotations
 
 import secrets
 
 
-class Marks:
-    """`prompt`: everything before it is output of the commands so far. `hide`: nothing is shown until the
-    next prompt. Both are made up anew for each session: no output can contain them by chance."""
+class PromptMarks:
+    """What is before `prompt` is output of commands; after `hide`, nothing is shown until the next prompt.
+
+    Both are random for each session, so that no output contains them by chance.
+    """
 
     def __init__(self) -> None:
         nonce = secrets.token_hex(8)
@@ -16,10 +18,10 @@ class Marks:
         self.seen = 0
         self.hidden = False
         self._both = (self.prompt.encode(), self.hide.encode())
-        self._kept = b""  # the beginning of a mark, perhaps
+        self._kept = b""  # possibly the beginning of a mark
 
     def feed(self, data: bytes) -> bytes:
-        """What of it is to be shown."""
+        """The part of `data` that is to be shown."""
         data = self._kept + data
         self._kept = b""
         shown = bytearray()
@@ -40,7 +42,7 @@ class Marks:
         return bytes(shown)
 
     def rest(self) -> bytes:
-        """What was kept back and turned out to be no mark."""
+        """The bytes that were held back and are not part of a mark."""
         kept, self._kept = self._kept, b""
         return b"" if self.hidden else kept
 

@@ -1,4 +1,4 @@
-"""What a line is: for an agent, or for the shell. Pure."""
+"""Lines for agents: which lines they are, and what they say. Pure."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ _ADDRESS = re.compile(r"@([\w-]+)(?:\s|\Z)")
 _LAST_WORD = re.compile(r"\s(\S+)\s*\Z")
 
 
-class Lines:
-    """Reads lines; `waits` is whether the reply is waited for when no flag says so."""
+class AgentLines:
+    """`waits`: whether to wait for the reply when no flag of the line decides it."""
 
     def __init__(self, pattern: str, waits: bool) -> None:
         self._parser = CommandParser(pattern)
@@ -21,7 +21,7 @@ class Lines:
         return _ADDRESS.match(line) is not None or self._parser.split(line) is not None
 
     def parse(self, line: str) -> Command | Refusal:
-        """A line that `is_for_agent`. A flag that says whether to wait may also be its last word."""
+        """Parse a line that `is_for_agent`. Its last word may be a flag that decides whether to wait."""
         line = re.sub(r"\\\n", "\n", line)
         at_end = None
         if (last := _LAST_WORD.search(line)) and last[1] in WAIT | NO_WAIT:
@@ -35,5 +35,5 @@ class Lines:
 
 
 def is_whole(line: str) -> bool:
-    """A line for an agent goes on after a backslash."""
+    """Whether a line for an agent is complete: a backslash at its end continues it."""
     return (len(line) - len(line.rstrip("\\"))) % 2 == 0
