@@ -23,7 +23,6 @@ ALLOWED: dict[str, set[str]] = {
     "config": {"base", "errors", "keys"},
     "registry": {"base", "errors"},
     "event_emitter": {"base"},
-    "fences": set(),
     "output_parser": {"agents", "base"},
     # the relay process, and what starts it
     "relay": {"base", "keys", "terminal"},
