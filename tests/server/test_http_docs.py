@@ -12,7 +12,7 @@ from typing import Any, cast
 
 import pytest
 
-from synapse.server.app import public_app
+from synapse.server.app import private_app
 from synapse.tasks.engine import TaskEngine
 from synapse.tasks.store import TaskStore
 from tests.support.dialect_server import SELF, FakeExternalAgents, Server, served
@@ -51,7 +51,7 @@ def test_every_curl_of_the_page_works() -> None:
 
 def test_every_endpoint_is_on_the_page() -> None:
     nobody = cast(Any, SimpleNamespace(push=None, callbacks=None))  # the routes are only listed, not called
-    app = public_app(nobody, TaskEngine(TaskStore()), SELF, nobody, FakeExternalAgents())
+    app = private_app(nobody, TaskEngine(TaskStore()), SELF, nobody, FakeExternalAgents())
     page = PAGE.read_text()
     for path in app.openapi()["paths"]:
         named = re.sub(r"\\{\w+\\}", r"(\\$ID|weather|\\{\\w+\\})", re.escape(path))
