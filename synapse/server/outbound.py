@@ -1,8 +1,8 @@
-"""The host feature that tells others by HTTP what becomes of tasks: push notifications and callbacks."""
+"""The host feature that reports task changes to other servers: push notifications and callbacks."""
 
 from __future__ import annotations
 
-from synapse.base.urls import Pinned, UrlRefused, pin_url_async
+from synapse.base.urls import Pinned, pin_url_async
 from synapse.event_emitter import SSEEvent
 from synapse.server.dialect.callbacks import Callbacks
 from synapse.server.push import PushSender
@@ -11,7 +11,7 @@ from synapse.tasks.task import Json, Task
 
 
 class Outbound:
-    """One for an agent, opened before the listeners: a new host sends what the one before it has promised."""
+    """One for each agent, opened before the listeners: a new host sends what the previous one still owed."""
 
     def __init__(self, store: TaskStore, allow_private: bool) -> None:
         async def check(url: str) -> Pinned:
@@ -22,7 +22,7 @@ class Outbound:
 
         self.push = PushSender(store, check, _notification)
         self._posts = PushSender(store, check_callback, lambda *_: None)
-        self.callbacks = Callbacks(check_callback, self._posts.post_soon, UrlRefused)
+        self.callbacks = Callbacks(check_callback, self._posts.post_soon)
 
     def task_changed(self, task: Task, event: SSEEvent) -> None:
         self.callbacks.task_changed(task, event)

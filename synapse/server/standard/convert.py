@@ -1,11 +1,10 @@
-"""Tasks as the engine has them into the standard's types, and messages back."""
+"""Converts the engine's tasks into the standard's types, and the standard's messages into the engine's."""
 
 from __future__ import annotations
 
 import base64
 import binascii
 import json
-from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -17,8 +16,8 @@ from synapse.base.states import END_STATES, INPUT_REQUIRED, STATES
 from synapse.event_emitter import SSEEvent, timestamp
 from synapse.tasks.task import BadMessage, Json, Task, joined
 
-EXTENSION = "x-synapse-task"  # the key of what the standard has no field for
-STOPS = END_STATES | {INPUT_REQUIRED}  # where a stream closes and a call that waits returns
+EXTENSION = "x-synapse-task"  # the metadata key for what the standard has no field for
+STOPS = END_STATES | {INPUT_REQUIRED}  # they end a stream and a call that waits
 
 Made = TypeVar("Made")
 
@@ -26,27 +25,28 @@ _STATES = {state: pb.TaskState.Value(f"TASK_STATE_{state.upper()}") for state in
 _STATES["auth_required"] = pb.TaskState.TASK_STATE_AUTH_REQUIRED
 _NAMES = {number: state for state, number in _STATES.items()}
 _ROLES = {"user": pb.Role.ROLE_USER, "agent": pb.Role.ROLE_AGENT}
+# Our type of a part, and the key of its content, for each kind of the standard's parts.
+_KINDS = {
+    "text": ("text", "text"), "data": ("data", "data"), "raw": ("file", "bytes"), "url": ("file", "uri"),
+}  # fmt: skip
+_MESSAGE_FIELDS = ("metadata", "extensions", "reference_task_ids")
+_PART_FIELDS = {"filename": "name", "media_type": "mime_type", "metadata": "metadata"}
 RECENT = 64  # events; listeners are seldom further apart
-_HUGE = 2**53  # beyond it a number of the standard's data is not exact
+_HUGE = 2**53  # from here on, the standard's numbers are not exact integers
 
 
 def shared(make: Callable[[Any], Made]) -> Callable[[Any], Made]:
-    """`make`, called once for each of the last few objects, whoever asks."""
-    known: OrderedDict[int, tuple[Any, Made]] = OrderedDict()
+    """`make` with a cache of its last results, by the identity of the argument."""
+    known: dict[int, tuple[Any, Made]] = {}
 
     def get(thing: Any) -> Made:
-        if (found := known.get(id(thing))) is not None:
-            return found[1]
-        made = make(thing)
-        known[id(thing)] = thing, made  # it is kept, so that its id stays its own
-        if len(known) > RECENT:
-            known.popitem(last=False)
-        return made
+        if id(thing) not in known:
+            known[id(thing)] = thing, make(thing)  # with the object, so that its id is not used again
+            if len(known) > RECENT:
+                del known[next(iter(known))]
+        return known[id(thing)][1]
 
     return get
-
-
-# --- from the standard -------------------------------------------------------------------------------------
 
 
 def state_name(number: int) -> str:
@@ -54,44 +54,24 @@ def state_name(number: int) -> str:
 
 
 def message_from(message: pb.Message) -> Json:
-    """The neutral form. Raises BadMessage for what an agent cannot be given."""
-    found: Json = {
-        "role": "user",
-        "parts": [_part_from(part) for part in message.parts],
-        "message_id": message.message_id,
-    }
-    if message.HasField("metadata"):
-        found["metadata"] = MessageToDict(message.metadata)
-    if message.extensions:
-        found["extensions"] = list(message.extensions)
-    if message.reference_task_ids:
-        found["reference_task_ids"] = list(message.reference_task_ids)
-    return found
+    """The message as the engine stores it. Raises BadMessage for one that the agent cannot be given."""
+    given = MessageToDict(message, preserving_proto_field_name=True)
+    parts = [_part_from(part) for part in given.get("parts", ())]
+    found: Json = {"role": "user", "parts": parts, "message_id": message.message_id}
+    return found | {key: given[key] for key in _MESSAGE_FIELDS if key in given}
 
 
-def _part_from(part: pb.Part) -> Json:
-    kind = part.WhichOneof("content")
-    if kind == "text":
-        found: Json = {"type": "text", "text": part.text}
-    elif kind == "data":
-        found = {"type": "data", "data": _whole_numbers(MessageToDict(part.data))}
-    elif kind == "raw":
-        found = {"type": "file", "bytes": base64.b64encode(part.raw).decode()}
-    elif kind == "url":
-        found = {"type": "file", "uri": part.url}
-    else:
-        raise BadMessage("a part has neither text, data, raw nor url: those are the kinds that are known.")
-    if part.filename:
-        found["name"] = part.filename
-    if part.media_type:
-        found["mime_type"] = part.media_type
-    if part.HasField("metadata"):
-        found["metadata"] = MessageToDict(part.metadata)
-    return found
+def _part_from(part: Json) -> Json:
+    kind = next((kind for kind in _KINDS if kind in part), None)
+    if kind is None:
+        raise BadMessage("a part has neither text, data, raw nor url: use one of these kinds.")
+    ours, key = _KINDS[kind]
+    found = {"type": ours, key: _whole_numbers(part[kind]) if kind == "data" else part[kind]}
+    return found | {ours: part[theirs] for theirs, ours in _PART_FIELDS.items() if theirs in part}
 
 
 def _whole_numbers(value: Any) -> Any:
-    """The standard's data has only floating-point numbers: 42 comes back as 42.0."""
+    """Make 42.0 an int again: the standard's data has only floating-point numbers."""
     if isinstance(value, float) and value.is_integer() and abs(value) < _HUGE:
         return int(value)
     if isinstance(value, dict):
@@ -102,7 +82,7 @@ def _whole_numbers(value: Any) -> Any:
 
 
 def wishes(*metadata: Struct) -> tuple[int, Json | None]:
-    """Priority and sender, as the extension's metadata of request and message has them; the last wins."""
+    """Priority and sender from the extension's metadata of request and message. The last one counts."""
     said: Json = {}
     for struct in metadata:
         inner = MessageToDict(struct).get(EXTENSION)
@@ -110,20 +90,17 @@ def wishes(*metadata: Struct) -> tuple[int, Json | None]:
             said |= inner
     priority = _whole_numbers(said.get("priority", 1))
     if not isinstance(priority, int) or isinstance(priority, bool):
-        raise BadMessage(f"priority is {priority!r}: it is a number from 1 to 5.")
+        raise BadMessage(f"priority is {priority!r}: use a number from 1 to 5.")
     sender = said.get("sender")
     if sender is None:
         return priority, None
     if not isinstance(sender, dict) or not all(isinstance(value, str) for value in sender.values()):
-        raise BadMessage('sender is not an object of texts: use {"id": …, "name": …}.')
+        raise BadMessage('sender is not an object of strings: use {"id": …, "name": …}.')
     return priority, {key: sender[key] for key in ("id", "name") if key in sender} or None
 
 
-# --- to the standard ---------------------------------------------------------------------------------------
-
-
 def task_to(task: Task, history: int | None = None, artifacts: bool = True) -> pb.Task:
-    """The task as it is now, with so many of its last messages (None: all)."""
+    """The current task, with the last `history` messages (None: all)."""
     found = pb.Task(id=task.id, context_id=task.context_id)
     found.status.CopyFrom(_status(_status_of(task), task.sequence))
     messages = [task.message, *task.history]
@@ -142,7 +119,7 @@ def task_to(task: Task, history: int | None = None, artifacts: bool = True) -> p
 
 @shared
 def event_to(event: SSEEvent) -> pb.TaskStatusUpdateEvent | pb.TaskArtifactUpdateEvent | None:
-    """None for what the standard has no event for. Who listens to the same task shares it."""
+    """The event in the standard's types, shared by all listeners; None if the standard has no such event."""
     data = event.data
     if event.event_type == "status":
         return pb.TaskStatusUpdateEvent(
@@ -160,7 +137,7 @@ def event_to(event: SSEEvent) -> pb.TaskStatusUpdateEvent | pb.TaskArtifactUpdat
 
 
 def notification(task: Task, event: SSEEvent, version: str) -> Json | None:
-    """What is pushed: for 1.0 what has changed, for 0.3 the task; None for a piece that is not the last."""
+    """What is pushed: the event for 1.0, the task for 0.3; None for a piece that is not the last one."""
     if version == "0.3":
         return _task_03(task) if event.event_type == "status" else None
     update = event_to(event)
@@ -172,7 +149,7 @@ def notification(task: Task, event: SSEEvent, version: str) -> Json | None:
 
 
 def _task_03(task: Task) -> Json:
-    from a2a.compat.v0_3.conversions import to_compat_task  # a second set of types, for few
+    from a2a.compat.v0_3.conversions import to_compat_task  # few clients need this second set of types
 
     return dict(to_compat_task(task_to(task)).model_dump(mode="json", by_alias=True, exclude_none=True))
 
@@ -189,7 +166,7 @@ def artifact_to(artifact: Json) -> pb.Artifact:
 
 
 def message_to(message: Json, task_id: str, context_id: str, number: int) -> pb.Message:
-    """`number` makes an id for a message that came without one."""
+    """`number` is used to make an id for a message without one."""
     found = pb.Message(
         message_id=message.get("message_id") or f"{task_id}-{number}",
         task_id=task_id,
@@ -231,7 +208,7 @@ def _fill(struct: Struct, value: Json) -> None:
 
 
 def _camel(value: Any) -> Any:
-    """Our own names as the standard writes names."""
+    """Rename the keys from snake_case to camelCase."""
     if not isinstance(value, dict):
         return value
     words = ((key.split("_"), inner) for key, inner in value.items())
@@ -241,7 +218,7 @@ def _camel(value: Any) -> Any:
 def _decoded(text: str) -> bytes:
     try:
         return base64.b64decode(text)
-    except binascii.Error:  # the other dialect takes what it is given
+    except binascii.Error:  # the specifications' endpoints do not check it
         return text.encode()
 
 
@@ -260,24 +237,20 @@ def _status_of(task: Task) -> Json:
 def _status(data: Json, number: int) -> pb.TaskStatus:
     status = pb.TaskStatus(state=pb.TaskState.Name(_STATES[data["state"]]))
     status.timestamp.FromJsonString(data["timestamp"])
-    said = _said(data)
-    if said:
-        said["message_id"] = f"{data['taskId']}-status-{number}"
+    if said := _said(data):
+        said |= {"role": "agent", "message_id": f"{data['taskId']}-status-{number}"}
         status.message.CopyFrom(message_to(said, data["taskId"], data["contextId"], number))
     return status
 
 
 def _said(data: Json) -> Json | None:
-    """What goes with a state, as a message of the agent's."""
-    prompt, error, note = data.get("prompt"), data.get("error"), data.get("note")
-    if prompt:
+    """The question, error or note that belongs to a status, as a message."""
+    if prompt := data.get("prompt"):
         text = str(prompt.get("prompt") or prompt.get("question") or "the agent asks for input")
-        parts = [{"type": "text", "text": text}, {"type": "data", "data": prompt}]
-        return {"role": "agent", "parts": parts}
-    if error:
+        return {"parts": [{"type": "text", "text": text}, {"type": "data", "data": prompt}]}
+    if error := data.get("error"):
         text = str(error.get("message") or error.get("code") or "the task failed")
-        metadata = {EXTENSION: {"error": error}}
-        return {"role": "agent", "parts": [{"type": "text", "text": text}], "metadata": metadata}
-    if note:
-        return {"role": "agent", "parts": [{"type": "text", "text": note}]}
+        return {"parts": [{"type": "text", "text": text}], "metadata": {EXTENSION: {"error": error}}}
+    if note := data.get("note"):
+        return {"parts": [{"type": "text", "text": note}]}
     return None
