@@ -41,13 +41,8 @@ def public_app(
     token_set: bool = False,
 ) -> FastAPI:
     """What the TCP port serves: the specifications' endpoints and the A2A standard, versions 1.0 and 0.3."""
-    app = FastAPI(
-        title=f"Synapse: {about.name}",
-        version=__version__,
-        docs_url=None,
-        redoc_url=None,
-        redirect_slashes=False,
-    )
+    title = f"Synapse: {about.name}"
+    app = FastAPI(title=title, version=__version__, docs_url=None, redoc_url=None, redirect_slashes=False)
 
     @app.get("/status", tags=["Agent"])
     async def status() -> Status:
@@ -72,11 +67,7 @@ def public_app(
 
 
 def private_app(
-    controller: AgentTerminal,
-    engine: TaskEngine,
-    about: About,
-    outbound: Outbound,
-    external: ExternalClient,
+    controller: AgentTerminal, engine: TaskEngine, about: About, outbound: Outbound, external: ExternalClient
 ) -> FastAPI:
     """What the Unix socket serves: the same, and the terminal."""
     app = public_app(controller, engine, about, outbound, external)

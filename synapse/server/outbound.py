@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from synapse.base.urls import Pinned, pin_url_async
+import functools
+
+from synapse.base.urls import pin_url_async
 from synapse.event_emitter import SSEEvent
 from synapse.server.dialect.callbacks import Callbacks
 from synapse.server.push import PushSender
@@ -14,12 +16,8 @@ class Outbound:
     """One for each agent, opened before the listeners: a new host sends what the previous one still owed."""
 
     def __init__(self, store: TaskStore, allow_private: bool) -> None:
-        async def check(url: str) -> Pinned:
-            return await pin_url_async(url, allow_private)
-
-        async def check_callback(url: str) -> Pinned:
-            return await pin_url_async(url, allow_private, allow_loopback=True)
-
+        check = functools.partial(pin_url_async, allow_private=allow_private)
+        check_callback = functools.partial(check, allow_loopback=True)
         self.push = PushSender(store, check, _notification)
         self._posts = PushSender(store, check_callback, lambda *_: None)
         self.callbacks = Callbacks(check_callback, self._posts.post_soon)

@@ -136,8 +136,12 @@ class PushSender:
         import httpx  # most hosts never push
 
         async with self._opening:
-            if self._client is None:  # in a thread: reading the certificates takes 50 ms
-                self._client = await asyncio.to_thread(_client)
+            if self._client is None:
+                # Without proxies and redirects, so that it sends to no other than the checked address. In a
+                # thread, because reading the certificates takes 50 ms.
+                self._client = await asyncio.to_thread(
+                    httpx.AsyncClient, timeout=TIMEOUT, follow_redirects=False, trust_env=False
+                )
         more: Json = {}
         if pinned is not None:  # use the checked address: the name may have another one by now
             url, headers = pinned.direct(pinned.addresses[0]), {**headers, "Host": pinned.host_header}
@@ -165,13 +169,6 @@ class PushSender:
         await asyncio.gather(*self._workers, return_exceptions=True)
         if self._client is not None:
             await self._client.aclose()
-
-
-def _client() -> httpx.AsyncClient:
-    """A client without proxies and redirects, so that it sends to the checked address and to no other."""
-    import httpx
-
-    return httpx.AsyncClient(timeout=TIMEOUT, follow_redirects=False, trust_env=False)
 
 
 def _headers(config: Json) -> dict[str, str]:

@@ -18,6 +18,13 @@ ROOT = 0  # can reach the agent anyway
 BURST = 2.0  # how many seconds' requests may come at once
 PUBLIC = frozenset(("/.well-known/agent-card.json", "/.well-known/agent.json"))
 CHALLENGE = b"www-authenticate"
+UNKNOWN_USER = (
+    "the user who sends this request is not known: start the agent with --token-file and send the token"
+)
+OTHER_USER = (
+    "only the user who started this agent may send it requests: "
+    "others need the token of an agent that was started with --token-file"
+)
 
 
 class AccessCheck:
@@ -41,8 +48,8 @@ class AccessCheck:
         if not self._names.allow(_all(scope, b"host"), _all(scope, b"origin")):
             return 403, f"only requests to {self._names} are served, and none from a page of another site"
         peer = scope.get("state", {}).get("peer") or Peer(scope.get("client"), scope.get("server"))
-        if self._token is None and await peer.uid() not in self._users:
-            return 403, _why(await peer.uid())
+        if self._token is None and (uid := await peer.uid()) not in self._users:
+            return 403, UNKNOWN_USER if uid is None else OTHER_USER
         # Before the token is compared, so that a client cannot try many tokens.
         if self._rates and (wait := self._rates.wait(await peer.key())):
             seconds = math.ceil(wait)
@@ -58,18 +65,6 @@ class AccessCheck:
             sentence = "this is not the token that the agent was started with"
             return 401, sentence, (CHALLENGE, b'Bearer error="invalid_token"')
         return None
-
-
-def _why(uid: int | None) -> str:
-    if uid is None:
-        return (
-            "the user who sends this request is not known: "
-            "start the agent with --token-file and send the token"
-        )
-    return (
-        "only the user who started this agent may send it requests: "
-        "others need the token of an agent that was started with --token-file"
-    )
 
 
 def _all(scope: Scope, wanted: bytes) -> list[bytes]:

@@ -121,19 +121,14 @@ def external_routes(external: ExternalClient | None) -> APIRouter:
             raise Unavailable("this agent has no client for external agents.")
         return external
 
-    def unknown(alias: str) -> NoSuchAgent:
-        return NoSuchAgent(f"there is no external agent {alias!r}: GET /external/agents lists them.")
-
     async def known(alias: str) -> Json:
         for agent in await agents().list_agents():
             if agent.get("alias") == alias:
                 return agent
-        raise unknown(alias)
+        raise NoSuchAgent(f"there is no external agent {alias!r}: GET /external/agents lists them.")
 
     @router.post("/discover", response_model=ExternalAgent, responses=responses(502, 503))
-    async def discover(
-        request: Annotated[DiscoverRequest, Body(openapi_examples=_DISCOVER)],
-    ) -> Response:
+    async def discover(request: Annotated[DiscoverRequest, Body(openapi_examples=_DISCOVER)]) -> Response:
         """Read an external agent's card and store it under an alias."""
         return JSONResponse(await agents().discover(request.url, request.alias))
 
@@ -150,8 +145,8 @@ def external_routes(external: ExternalClient | None) -> APIRouter:
     @router.delete("/agents/{alias}", response_model=Removed, responses=reading(404, 503))
     async def remove_agent(alias: Alias) -> Response:
         """Remove an external agent."""
-        if not await agents().remove_agent(alias):
-            raise unknown(alias)
+        await known(alias)
+        await agents().remove_agent(alias)
         return JSONResponse({"status": "removed", "alias": alias})
 
     @router.post("/agents/{alias}/send", response_model=ExternalTask, responses=responses(404, 502, 503))

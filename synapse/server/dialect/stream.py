@@ -85,12 +85,8 @@ def encoded(event: SSEEvent) -> bytes:
 
 def _status(task: Task) -> Json:
     document = task.to_dict()
-    found = {
-        "taskId": task.id,
-        "contextId": task.context_id,
-        "state": document["state"],
-        "timestamp": document["updated_at"],
-    }
+    found = {"taskId": task.id, "contextId": task.context_id, "state": document["state"]}
+    found["timestamp"] = document["updated_at"]
     return found | {key: document[key] for key in ("error", "prompt", "note") if key in document}
 
 

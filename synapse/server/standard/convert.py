@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from a2a.types import a2a_pb2 as pb
+from a2a.utils.proto_utils import to_stream_response
 from google.protobuf.json_format import MessageToDict, ParseDict, ParseError
 from google.protobuf.struct_pb2 import Struct
 
@@ -102,7 +103,9 @@ def wishes(*metadata: Struct) -> tuple[int, Json | None]:
 def task_to(task: Task, history: int | None = None, artifacts: bool = True) -> pb.Task:
     """The current task, with the last `history` messages (None: all)."""
     found = pb.Task(id=task.id, context_id=task.context_id)
-    found.status.CopyFrom(_status(_status_of(task), task.sequence))
+    data: Json = {"taskId": task.id, "contextId": task.context_id, "state": task.state}
+    data |= {"timestamp": timestamp(task.updated_at), "error": task.error, "prompt": task.prompt}
+    found.status.CopyFrom(_status({**data, "note": task.note}, task.sequence))
     messages = [task.message, *task.history]
     first = 0 if history is None else max(len(messages) - history, 0)
     for number, message in enumerate(messages[first:], first):
@@ -139,19 +142,15 @@ def event_to(event: SSEEvent) -> pb.TaskStatusUpdateEvent | pb.TaskArtifactUpdat
 def notification(task: Task, event: SSEEvent, version: str) -> Json | None:
     """What is pushed: the event for 1.0, the task for 0.3; None for a piece that is not the last one."""
     if version == "0.3":
-        return _task_03(task) if event.event_type == "status" else None
+        if event.event_type != "status":
+            return None
+        from a2a.compat.v0_3.conversions import to_compat_task  # few clients need this second set of types
+
+        return dict(to_compat_task(task_to(task)).model_dump(mode="json", by_alias=True, exclude_none=True))
     update = event_to(event)
-    if isinstance(update, pb.TaskStatusUpdateEvent):
-        return dict(MessageToDict(pb.StreamResponse(status_update=update)))
-    if update is not None and update.last_chunk:
-        return dict(MessageToDict(pb.StreamResponse(artifact_update=update)))
-    return None
-
-
-def _task_03(task: Task) -> Json:
-    from a2a.compat.v0_3.conversions import to_compat_task  # few clients need this second set of types
-
-    return dict(to_compat_task(task_to(task)).model_dump(mode="json", by_alias=True, exclude_none=True))
+    if update is None or not getattr(update, "last_chunk", True):
+        return None
+    return dict(MessageToDict(to_stream_response(update)))
 
 
 def artifact_to(artifact: Json) -> pb.Artifact:
@@ -189,7 +188,10 @@ def _part_to(part: Json) -> pb.Part:
         except (ParseError, ValueError):
             found.text = json.dumps(part["data"])
     elif part["type"] == "file" and part.get("bytes"):
-        found.raw = _decoded(part["bytes"])
+        try:
+            found.raw = base64.b64decode(part["bytes"])
+        except binascii.Error:  # the specifications' endpoints do not check it
+            found.raw = part["bytes"].encode()
     elif part["type"] == "file":
         found.url = part.get("uri") or part.get("path") or ""
     else:
@@ -213,25 +215,6 @@ def _camel(value: Any) -> Any:
         return value
     words = ((key.split("_"), inner) for key, inner in value.items())
     return {first + "".join(map(str.capitalize, rest)): _camel(v) for (first, *rest), v in words}
-
-
-def _decoded(text: str) -> bytes:
-    try:
-        return base64.b64decode(text)
-    except binascii.Error:  # the specifications' endpoints do not check it
-        return text.encode()
-
-
-def _status_of(task: Task) -> Json:
-    return {
-        "taskId": task.id,
-        "contextId": task.context_id,
-        "state": task.state,
-        "timestamp": timestamp(task.updated_at),
-        "error": task.error,
-        "prompt": task.prompt,
-        "note": task.note,
-    }
 
 
 def _status(data: Json, number: int) -> pb.TaskStatus:

@@ -11,7 +11,7 @@ from contextlib import aclosing, contextmanager
 from fnmatch import fnmatchcase
 from typing import Any
 
-from a2a.server.context import ServerCallContext
+from a2a.server.context import ServerCallContext as Context
 from a2a.server.request_handlers.request_handler import RequestHandler, validate_request_params
 from a2a.types import a2a_pb2 as pb
 from a2a.utils import errors
@@ -26,6 +26,7 @@ from synapse.tasks.engine import TaskEngine
 from synapse.tasks.task import Json, Task, TaskError
 
 Event = pb.Task | pb.Message | pb.TaskStatusUpdateEvent | pb.TaskArtifactUpdateEvent
+Events = AsyncGenerator[Event, None]
 
 INPUT_MODES = (
     *("text/plain", "application/json", "image/png", "image/jpeg", "application/pdf"),
@@ -58,22 +59,17 @@ def standard_errors() -> Iterator[None]:
 
 
 class A2AHandler(RequestHandler):
-    """`extended` makes the extended card, if there is one. Without `push`, push notifications are refused."""
+    """`extended` makes the extended card, if there is one."""
 
     def __init__(
-        self,
-        engine: TaskEngine,
-        push: PushSender | None = None,
-        extended: Callable[[], pb.AgentCard] | None = None,
+        self, engine: TaskEngine, push: PushSender, extended: Callable[[], pb.AgentCard] | None = None
     ) -> None:
         self.engine = engine
         self.push = push
         self.extended = extended
 
     @validate_request_params
-    async def on_message_send(
-        self, params: pb.SendMessageRequest, context: ServerCallContext
-    ) -> pb.Task | pb.Message:
+    async def on_message_send(self, params: pb.SendMessageRequest, context: Context) -> pb.Task | pb.Message:
         """Wait until the task has ended or asks something. If the client disconnects, only the wait ends."""
         task, follower = await self._accept(params, context)
         async with aclosing(follower):
@@ -82,9 +78,7 @@ class A2AHandler(RequestHandler):
         return convert.task_to(task, _history(params.configuration))
 
     @validate_request_params
-    async def on_message_send_stream(
-        self, params: pb.SendMessageRequest, context: ServerCallContext
-    ) -> AsyncGenerator[Event, None]:
+    async def on_message_send_stream(self, params: pb.SendMessageRequest, context: Context) -> Events:
         task, follower = await self._accept(params, context)
         async with aclosing(follower):
             follower.seen = task.sequence
@@ -92,9 +86,7 @@ class A2AHandler(RequestHandler):
             async for event in follower.updates():
                 yield event
 
-    async def _accept(
-        self, params: pb.SendMessageRequest, context: ServerCallContext
-    ) -> tuple[Task, _Follower]:
+    async def _accept(self, params: pb.SendMessageRequest, context: Context) -> tuple[Task, _Follower]:
         """Give the message to the engine; returns its task, and a follower that misses no event of it."""
         _history(params.configuration)
         message = params.message
@@ -107,7 +99,7 @@ class A2AHandler(RequestHandler):
             config = None
             if params.configuration.HasField("task_push_notification_config"):
                 asked = params.configuration.task_push_notification_config
-                config = await _checked(self._sender(), asked, context)
+                config = await self._push_config(asked, context)
             if not task_id:
                 task = self.engine.submit(neutral, sender=sender, priority=priority, context_id=context_id)
                 follower = _Follower(self.engine, task)
@@ -122,19 +114,16 @@ class A2AHandler(RequestHandler):
                     await follower.aclose()
                     raise
         if config is not None:
-            self._sender().set_config(task.id, config)
+            self.push.set_config(task.id, config)
         return task, follower
 
     @validate_request_params
-    async def on_get_task(self, params: pb.GetTaskRequest, context: ServerCallContext) -> pb.Task:
+    async def on_get_task(self, params: pb.GetTaskRequest, context: Context) -> pb.Task:
         history = _history(params)
-        with standard_errors():
-            return convert.task_to(self.engine.store.get(params.id), history)
+        return convert.task_to(self._task(params.id), history)
 
     @validate_request_params
-    async def on_list_tasks(
-        self, params: pb.ListTasksRequest, context: ServerCallContext
-    ) -> pb.ListTasksResponse:
+    async def on_list_tasks(self, params: pb.ListTasksRequest, context: Context) -> pb.ListTasksResponse:
         """The task that changed last comes first. A page token names the last task of the previous page."""
         history = _history(params)
         size = params.page_size if params.HasField("page_size") else PAGE
@@ -156,16 +145,13 @@ class A2AHandler(RequestHandler):
         )
 
     @validate_request_params
-    async def on_cancel_task(self, params: pb.CancelTaskRequest, context: ServerCallContext) -> pb.Task:
+    async def on_cancel_task(self, params: pb.CancelTaskRequest, context: Context) -> pb.Task:
         with standard_errors():
             return convert.task_to(await asyncio.shield(self.engine.cancel(params.id)))
 
     @validate_request_params
-    async def on_subscribe_to_task(
-        self, params: pb.SubscribeToTaskRequest, context: ServerCallContext
-    ) -> AsyncGenerator[Event, None]:
-        with standard_errors():
-            task = self.engine.store.get(params.id)
+    async def on_subscribe_to_task(self, params: pb.SubscribeToTaskRequest, context: Context) -> Events:
+        task = self._task(params.id)
         if task.ended:
             raise errors.UnsupportedOperationError(f"task {task.id} is {task.state}: it has no more events.")
         follower = _Follower(self.engine, task)
@@ -177,54 +163,60 @@ class A2AHandler(RequestHandler):
 
     @validate_request_params
     async def on_create_task_push_notification_config(
-        self, params: pb.TaskPushNotificationConfig, context: ServerCallContext
+        self, params: pb.TaskPushNotificationConfig, context: Context
     ) -> pb.TaskPushNotificationConfig:
-        push, task = self._pushed(params.task_id)
-        config = await _checked(push, params, context)
-        return _config_to(task.id, push.set_config(task.id, config))
+        task = self._task(params.task_id)
+        config = await self._push_config(params, context)
+        return _config_to(task.id, self.push.set_config(task.id, config))
 
     @validate_request_params
     async def on_get_task_push_notification_config(
-        self, params: pb.GetTaskPushNotificationConfigRequest, context: ServerCallContext
+        self, params: pb.GetTaskPushNotificationConfigRequest, context: Context
     ) -> pb.TaskPushNotificationConfig:
-        push, task = self._pushed(params.task_id)
-        config = push.configs(task.id).get(params.id)
+        task = self._task(params.task_id)
+        config = self.push.configs(task.id).get(params.id)
         if config is None:
             raise errors.TaskNotFoundError(f"task {task.id} has no push configuration {params.id!r}.")
         return _config_to(task.id, config)
 
     @validate_request_params
     async def on_list_task_push_notification_configs(
-        self, params: pb.ListTaskPushNotificationConfigsRequest, context: ServerCallContext
+        self, params: pb.ListTaskPushNotificationConfigsRequest, context: Context
     ) -> pb.ListTaskPushNotificationConfigsResponse:
-        push, task = self._pushed(params.task_id)
-        configs = [_config_to(task.id, config) for config in push.configs(task.id).values()]
+        task = self._task(params.task_id)
+        configs = [_config_to(task.id, config) for config in self.push.configs(task.id).values()]
         return pb.ListTaskPushNotificationConfigsResponse(configs=configs)
 
     @validate_request_params
     async def on_delete_task_push_notification_config(
-        self, params: pb.DeleteTaskPushNotificationConfigRequest, context: ServerCallContext
+        self, params: pb.DeleteTaskPushNotificationConfigRequest, context: Context
     ) -> None:
-        push, task = self._pushed(params.task_id)
-        push.remove_config(task.id, params.id)
-
-    def _pushed(self, task_id: str) -> tuple[PushSender, Task]:
-        push = self._sender()
-        with standard_errors():
-            return push, self.engine.store.get(task_id)
-
-    def _sender(self) -> PushSender:
-        if self.push is None:
-            raise errors.PushNotificationNotSupportedError("this agent pushes nothing: subscribe instead.")
-        return self.push
+        self.push.remove_config(self._task(params.task_id).id, params.id)
 
     @validate_request_params
     async def on_get_extended_agent_card(
-        self, params: pb.GetExtendedAgentCardRequest, context: ServerCallContext
+        self, params: pb.GetExtendedAgentCardRequest, context: Context
     ) -> pb.AgentCard:
         if self.extended is None:
             raise errors.UnsupportedOperationError("this agent has no token, and so no extended card.")
         return self.extended()
+
+    def _task(self, task_id: str) -> Task:
+        with standard_errors():
+            return self.engine.store.get(task_id)
+
+    async def _push_config(self, config: pb.TaskPushNotificationConfig, context: Context) -> Json:
+        """The configuration as it is stored, after its address and secrets are checked."""
+        try:
+            await self.push.check(config.url)
+        except UrlRefused as error:
+            raise errors.InvalidParamsError(str(error)) from error
+        for secret in (config.token, config.authentication.scheme, config.authentication.credentials):
+            if not (secret.isascii() and secret.isprintable()):
+                raise errors.InvalidParamsError("a token or a credential has characters that headers cannot.")
+        given = MessageToDict(config)
+        found: Json = {"url": config.url, "version": protocol_version(context)}
+        return found | {key: given[key] for key in ("id", "token", "authentication") if key in given}
 
 
 class _Follower:
@@ -245,7 +237,7 @@ class _Follower:
         async for _ in self._all():
             pass
 
-    async def updates(self) -> AsyncGenerator[Event, None]:
+    async def updates(self) -> Events:
         """The events after `seen`, up to the end or a question; the task again if some were missed."""
         async for event in self._all():
             if event is None:
@@ -301,26 +293,11 @@ def _from_token(token: str) -> tuple[float, str]:
         raise errors.InvalidParamsError("this pageToken is not from an earlier page.") from error
 
 
-async def _checked(
-    push: PushSender, config: pb.TaskPushNotificationConfig, context: ServerCallContext
-) -> Json:
-    try:
-        await push.check(config.url)
-    except UrlRefused as error:
-        raise errors.InvalidParamsError(str(error)) from error
-    for secret in (config.token, config.authentication.scheme, config.authentication.credentials):
-        if not (secret.isascii() and secret.isprintable()):
-            raise errors.InvalidParamsError("a token or a credential has characters that no header may have.")
-    given = MessageToDict(config)
-    found: Json = {"url": config.url, "version": protocol_version(context)}
-    return found | {key: given[key] for key in ("id", "token", "authentication") if key in given}
-
-
 def _config_to(task_id: str, config: Json) -> pb.TaskPushNotificationConfig:
     given = {**config, "taskId": task_id}
     return ParseDict(given, pb.TaskPushNotificationConfig(), ignore_unknown_fields=True)
 
 
-def protocol_version(context: ServerCallContext) -> str:
+def protocol_version(context: Context) -> str:
     """The client's version; without a header that is 0.3."""
     return "1.0" if context.state.get("headers", {}).get("a2a-version", "").startswith("1") else "0.3"

@@ -32,7 +32,7 @@ from synapse.server.event_stream import EventStream, unless_gone
 from synapse.server.push import PushSender
 from synapse.server.standard.card import EXTENSIONS, agent_card, card_document
 from synapse.server.standard.handler import A2AHandler
-from synapse.server.standard.streams import RestStreams, RpcDispatcher
+from synapse.server.standard.streams import RpcDispatcher, rest_streams
 from synapse.server.standard.v03 import JsonRpc03, Rest03
 from synapse.tasks.engine import TaskEngine
 
@@ -50,7 +50,7 @@ Refuse = Callable[[errors.A2AError, bytes], Response]
 def standard_routes(
     engine: TaskEngine,
     about: About,
-    push: PushSender | None = None,
+    push: PushSender,
     *,
     strict: bool = False,
     token_set: bool = False,
@@ -64,7 +64,7 @@ def standard_routes(
         handler = A2AHandler(engine, push, extended if token_set else None)
     rpc = RpcDispatcher(handler, enable_v0_3_compat=True)
     rpc._v03_adapter = JsonRpc03(handler)
-    streams = RestStreams(handler).endpoints()
+    streams = rest_streams(handler)
     rest = [
         (route.path, list(route.methods or ()), streams.get(route.path, route.endpoint))
         for route in create_rest_routes(handler)

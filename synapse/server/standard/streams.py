@@ -6,7 +6,7 @@ import json
 from collections.abc import AsyncGenerator, AsyncIterable, Awaitable, Callable
 from typing import Any
 
-from a2a.server.context import ServerCallContext
+from a2a.server.context import ServerCallContext as Context
 from a2a.server.request_handlers.request_handler import RequestHandler
 from a2a.server.request_handlers.response_helpers import build_error_response
 from a2a.server.routes.common import DefaultServerCallContextBuilder
@@ -34,7 +34,7 @@ def _text(event: Any) -> str:
 class RpcDispatcher(JsonRpcDispatcher):
     @validate_version(PROTOCOL_VERSION_1_0)
     async def _process_streaming_request(
-        self, request_id: str | int | None, request_obj: Any, context: ServerCallContext
+        self, request_id: str | int | None, request_obj: Any, context: Context
     ) -> Any:
         subscribes = context.state["method"] == "SubscribeToTask"
         handler = self.request_handler
@@ -46,36 +46,32 @@ class RpcDispatcher(JsonRpcDispatcher):
             lambda error: build_error_response(request_id, error),
         )
 
-    def _create_response(self, context: ServerCallContext, handler_result: Any) -> Response:
+    def _create_response(self, context: Context, handler_result: Any) -> Response:
         if isinstance(handler_result, AsyncGenerator):
             return EventStream(handler_result)
         response: Response = super()._create_response(context, handler_result)
         return response
 
 
-class RestStreams:
-    """The two streams of the HTTP+JSON binding."""
-
-    def __init__(self, handler: RequestHandler) -> None:
-        self._handler = handler
-        self._contexts = DefaultServerCallContextBuilder()
-
-    def endpoints(self) -> dict[str, Callable[[Request], Awaitable[Response]]]:
-        return {"/message:stream": self.send, "/tasks/{id}:subscribe": self.subscribe}
-
-    @rest_error_handler
-    async def send(self, request: Request) -> Response:
-        params = Parse(await request.body(), pb.SendMessageRequest(), ignore_unknown_fields=True)
-        return await self._stream(self._handler.on_message_send_stream, params, self._contexts.build(request))
-
-    @rest_error_handler
-    async def subscribe(self, request: Request) -> Response:
-        params = pb.SubscribeToTaskRequest(id=request.path_params["id"])
-        return await self._stream(self._handler.on_subscribe_to_task, params, self._contexts.build(request))
+def rest_streams(handler: RequestHandler) -> dict[str, Callable[[Request], Awaitable[Response]]]:
+    """The two streams of the HTTP+JSON binding, by path."""
+    contexts = DefaultServerCallContextBuilder()
 
     @validate_version(PROTOCOL_VERSION_1_0)
-    async def _stream(self, begin: Callable[..., Any], params: Any, context: ServerCallContext) -> Response:
+    async def stream(begin: Callable[..., Any], params: Any, context: Context) -> Response:
         return EventStream(await begun(begin(params, context), lambda event: framed(_text(event))))
+
+    @rest_error_handler
+    async def send(request: Request) -> Response:
+        params = Parse(await request.body(), pb.SendMessageRequest(), ignore_unknown_fields=True)
+        return await stream(handler.on_message_send_stream, params, contexts.build(request))
+
+    @rest_error_handler
+    async def subscribe(request: Request) -> Response:
+        params = pb.SubscribeToTaskRequest(id=request.path_params["id"])
+        return await stream(handler.on_subscribe_to_task, params, contexts.build(request))
+
+    return {"/message:stream": send, "/tasks/{id}:subscribe": subscribe}
 
 
 def framed(text: str) -> bytes:

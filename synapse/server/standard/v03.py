@@ -19,7 +19,7 @@ from a2a.compat.v0_3 import types as v03
 from a2a.compat.v0_3.jsonrpc_adapter import JSONRPC03Adapter
 from a2a.compat.v0_3.request_handler import RequestHandler03
 from a2a.compat.v0_3.rest_adapter import REST03Adapter
-from a2a.server.context import ServerCallContext
+from a2a.server.context import ServerCallContext as Context
 from a2a.server.jsonrpc_models import InvalidParamsError as InvalidParams
 from a2a.server.jsonrpc_models import InvalidRequestError as InvalidRequest
 from a2a.server.request_handlers.request_handler import RequestHandler
@@ -35,30 +35,31 @@ from synapse.server.standard.streams import begun, framed
 
 _DELETE = "tasks/pushNotificationConfig/delete"
 _KINDS = ("text", "file", "data")
+Streamed = v03.SendStreamingMessageSuccessResponse
 
 
 class Handler03(RequestHandler03):
     async def on_message_send(
-        self, request: v03.SendMessageRequest, context: ServerCallContext
+        self, request: v03.SendMessageRequest, context: Context
     ) -> v03.Task | v03.Message:
         _prepare(request)
         return await super().on_message_send(request, context)
 
     async def on_message_send_stream(
-        self, request: v03.SendMessageRequest, context: ServerCallContext
-    ) -> AsyncIterable[v03.SendStreamingMessageSuccessResponse]:
+        self, request: v03.SendMessageRequest, context: Context
+    ) -> AsyncIterable[Streamed]:
         _prepare(request)
         async for response in super().on_message_send_stream(request, context):
             yield _with_final(response)
 
     async def on_subscribe_to_task(
-        self, request: v03.TaskResubscriptionRequest, context: ServerCallContext
-    ) -> AsyncIterable[v03.SendStreamingMessageSuccessResponse]:
+        self, request: v03.TaskResubscriptionRequest, context: Context
+    ) -> AsyncIterable[Streamed]:
         async for response in super().on_subscribe_to_task(request, context):
             yield _with_final(response)
 
     async def on_get_task_push_notification_config(
-        self, request: v03.GetTaskPushNotificationConfigRequest, context: ServerCallContext
+        self, request: v03.GetTaskPushNotificationConfigRequest, context: Context
     ) -> v03.TaskPushNotificationConfig:
         if isinstance(request.params, v03.GetTaskPushNotificationConfigParams):
             return await super().on_get_task_push_notification_config(request, context)
@@ -69,7 +70,7 @@ class Handler03(RequestHandler03):
         return conversions.to_compat_task_push_notification_config(found.configs[0])
 
     async def on_create_task_push_notification_config(
-        self, request: v03.SetTaskPushNotificationConfigRequest, context: ServerCallContext
+        self, request: v03.SetTaskPushNotificationConfigRequest, context: Context
     ) -> v03.TaskPushNotificationConfig:
         _drop_empty(request.params.push_notification_config)
         return await super().on_create_task_push_notification_config(request, context)
@@ -90,9 +91,7 @@ def _prepare(request: v03.SendMessageRequest) -> None:
         raise errors.InvalidParamsError(f"the message cannot be read: {error}.") from error
 
 
-def _with_final(
-    response: v03.SendStreamingMessageSuccessResponse,
-) -> v03.SendStreamingMessageSuccessResponse:
+def _with_final(response: Streamed) -> Streamed:
     update = response.result
     if isinstance(update, v03.TaskStatusUpdateEvent) and update.status.state == v03.TaskState.input_required:
         update.final = True
@@ -119,7 +118,7 @@ class JsonRpc03(JSONRPC03Adapter):
         return super()._generate_error_response(request_id, error)
 
     async def _process_non_streaming_request(
-        self, request_id: str | int | None, request_obj: Any, context: ServerCallContext
+        self, request_id: str | int | None, request_obj: Any, context: Context
     ) -> JSONResponse:
         response: JSONResponse = await super()._process_non_streaming_request(
             request_id, request_obj, context
@@ -149,7 +148,7 @@ class Rest03(REST03Adapter):
         path = "/v1/tasks/{id}/pushNotificationConfigs/{push_id}"
         return {**super().routes(), (path, "DELETE"): functools.partial(self._handle_request, self._delete)}
 
-    async def _delete(self, request: Request, context: ServerCallContext) -> dict[str, Any]:
+    async def _delete(self, request: Request, context: Context) -> dict[str, Any]:
         wanted = pb.DeleteTaskPushNotificationConfigRequest(
             task_id=request.path_params["id"], id=request.path_params["push_id"]
         )
@@ -158,7 +157,7 @@ class Rest03(REST03Adapter):
 
     @rest_error_handler
     async def _handle_request(
-        self, method: Callable[[Request, ServerCallContext], Awaitable[Any]], request: Request
+        self, method: Callable[[Request, Context], Awaitable[Any]], request: Request
     ) -> Response:
         await _check(request)
         try:
@@ -168,7 +167,7 @@ class Rest03(REST03Adapter):
 
     @rest_stream_error_handler
     async def _handle_streaming_request(
-        self, method: Callable[[Request, ServerCallContext], AsyncIterable[Any]], request: Request
+        self, method: Callable[[Request, Context], AsyncIterable[Any]], request: Request
     ) -> Response:
         await _check(request)
         stream = method(request, self._context_builder.build(request))
