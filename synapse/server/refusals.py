@@ -35,7 +35,7 @@ class Refusal(BaseModel):
 
 Responses = dict[int | str, dict[str, Any]]
 _MEANING = {
-    400: "the body is not JSON, or the agent cannot be given it",
+    400: "the body is not JSON, or the message is not valid",
     403: "this sender may not do that",
     404: "there is no such task",
     409: "the task is in another state",

@@ -25,8 +25,8 @@ class Connection(HttpToolsProtocol):
     limit = 256
     patience = HEAD_SECONDS
     _timer: asyncio.TimerHandle | None = None
-    _heading = False  # the request's headers are not complete
-    _head = 0  # bytes of headers so far
+    _in_headers = False  # the request's headers are not complete
+    _head_bytes = 0  # bytes of headers so far
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
@@ -37,31 +37,31 @@ class Connection(HttpToolsProtocol):
             return
         if len(self.connections) > self.limit:
             self.app = _busy
-        self._watch()
+        self._start_timer()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._rest()
+        self._stop_timer()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
         super().data_received(data)
         if self.transport.is_closing():
             return
-        if self._heading:
-            self._head += len(data)
-            if self._head > HEAD_BYTES:
+        if self._in_headers:
+            self._head_bytes += len(data)
+            if self._head_bytes > HEAD_BYTES:
                 self._end(431, TOO_LONG)
                 return
         if self._between_requests():
-            self._watch()
+            self._start_timer()
 
     def on_message_begin(self) -> None:
         super().on_message_begin()
-        self._heading, self._head = True, 0
+        self._in_headers, self._head_bytes = True, 0
 
     def on_headers_complete(self) -> None:
-        self._rest()
-        self._heading = False
+        self._stop_timer()
+        self._in_headers = False
         if sum(len(name) + len(value) + 4 for name, value in self.headers) + len(self.url) > HEAD_BYTES:
             self.app = _too_long
         super().on_headers_complete()
@@ -69,22 +69,22 @@ class Connection(HttpToolsProtocol):
     def _between_requests(self) -> bool:
         return self.cycle is None or (self.cycle.response_complete and not self.pipeline)
 
-    def _watch(self) -> None:
+    def _start_timer(self) -> None:
         if self._timer is None:
-            self._timer = self.loop.call_later(self.patience, self._late)
+            self._timer = self.loop.call_later(self.patience, self._timed_out)
 
-    def _rest(self) -> None:
+    def _stop_timer(self) -> None:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
 
-    def _late(self) -> None:
+    def _timed_out(self) -> None:
         self._timer = None
         if self._between_requests() and not self.transport.is_closing():
             self._end(408, f"the headers did not arrive within {self.patience:g} seconds")
 
     def _end(self, status: int, sentence: str) -> None:
-        if not self._between_requests() or not self._heading:
+        if not self._between_requests() or not self._in_headers:
             self.transport.abort()  # there is no request to respond to
             return
         body = json.dumps({"detail": sentence}).encode()

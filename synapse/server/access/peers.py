@@ -2,7 +2,7 @@
 
 All users share loopback. The kernel knows the owner of the client's socket: a netlink query for that one
 socket takes 30 µs. `/proc/net/tcp` lists all sockets and takes milliseconds, so it is read only without
-netlink. Other systems than Linux do not tell.
+netlink. Systems other than Linux have neither.
 """
 
 import asyncio

@@ -82,7 +82,7 @@ def _whole_numbers(value: Any) -> Any:
     return value
 
 
-def wishes(*metadata: Struct) -> tuple[int, Json | None]:
+def priority_and_sender(*metadata: Struct) -> tuple[int, Json | None]:
     """Priority and sender from the extension's metadata of request and message. The last one counts."""
     said: Json = {}
     for struct in metadata:
@@ -115,8 +115,8 @@ def task_to(task: Task, history: int | None = None, artifacts: bool = True) -> p
     ours: Json = {"priority": task.priority, "receipts": task.receipts}
     if task.sender:
         ours["sender"] = task.sender
-    told = {key: _camel(value) if key == "turn" else value for key, value in task.metadata.items()}
-    _fill(found.metadata, {**told, EXTENSION: ours})
+    metadata = {key: _camel(value) if key == "turn" else value for key, value in task.metadata.items()}
+    _fill(found.metadata, {**metadata, EXTENSION: ours})
     return found
 
 
@@ -220,13 +220,13 @@ def _camel(value: Any) -> Any:
 def _status(data: Json, number: int) -> pb.TaskStatus:
     status = pb.TaskStatus(state=pb.TaskState.Name(_STATES[data["state"]]))
     status.timestamp.FromJsonString(data["timestamp"])
-    if said := _said(data):
-        said |= {"role": "agent", "message_id": f"{data['taskId']}-status-{number}"}
-        status.message.CopyFrom(message_to(said, data["taskId"], data["contextId"], number))
+    if message := _status_message(data):
+        message |= {"role": "agent", "message_id": f"{data['taskId']}-status-{number}"}
+        status.message.CopyFrom(message_to(message, data["taskId"], data["contextId"], number))
     return status
 
 
-def _said(data: Json) -> Json | None:
+def _status_message(data: Json) -> Json | None:
     """The question, error or note that belongs to a status, as a message."""
     if prompt := data.get("prompt"):
         text = str(prompt.get("prompt") or prompt.get("question") or "the agent asks for input")

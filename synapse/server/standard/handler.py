@@ -95,7 +95,7 @@ class A2AHandler(RequestHandler):
             _check_media_type(part)
         with standard_errors():
             neutral = convert.message_from(message)
-            priority, sender = convert.wishes(params.metadata, message.metadata)
+            priority, sender = convert.priority_and_sender(params.metadata, message.metadata)
             config = None
             if params.configuration.HasField("task_push_notification_config"):
                 asked = params.configuration.task_push_notification_config
