@@ -27,6 +27,7 @@ from starlette.routing import BaseRoute, Route
 from benchmarks.table import SDK, SDK_SQLITE, SYNAPSE
 from synapse.server.about import About
 from synapse.server.app import HttpServer
+from synapse.server.outbound import Outbound
 from synapse.server.standard.card import agent_card
 from synapse.server.standard.routes import standard_routes
 from synapse.tasks.engine import Limits, TaskEngine
@@ -104,7 +105,7 @@ def _sdk(make_store: Callable[[str], SdkTaskStore], folder: str, go: asyncio.Eve
 def _synapse(folder: str, go: asyncio.Event) -> list[BaseRoute]:
     engine = TaskEngine(TaskStore(f"{folder}/tasks.db"), Limits(queue=QUEUE))
     _Courier(engine, go)
-    return standard_routes(engine, ABOUT)
+    return standard_routes(engine, ABOUT, Outbound(engine.store, allow_private=True).push)
 
 
 def _database(folder: str) -> SdkTaskStore:

@@ -1,7 +1,7 @@
 """Sends a task's events to its listeners, in order and without delay.
 
-Events are kept only for listeners; the store keeps them for everybody else. All listeners of a task read one
-list of events, each from its own position, so a slow listener costs no copy and never blocks the agent. A
+Events are kept here only for listeners; the store keeps all of them. All listeners of a task read one list
+of events, each from its own position, so a slow listener costs no copy and never blocks the agent. A
 listener that is more than `keep` events behind gets `Lagged`, and starts again from a snapshot of the task.
 """
 
@@ -19,7 +19,7 @@ from synapse.base.states import END_STATES
 
 KEEPALIVE = 30.0  # seconds without an event after which a listener gets an empty one
 KEEP = 10_000  # events kept for the slowest listener
-TRIM = 256  # read events to drop at once: finding them means asking every listener
+TRIM = 256  # events to drop at once: finding those that all have read takes a loop over the listeners
 # Some clients end a line at these characters too. JSON escapes the other control characters.
 _LINE_ENDS = {0x85: "\\u0085", 0x2028: "\\u2028", 0x2029: "\\u2029"}
 
@@ -35,16 +35,9 @@ class SSEEvent:
     sent: bytes = field(default=b"", repr=False, compare=False)  # encoded once for all clients
 
     def to_sse_format(self) -> str:
-        lines = []
-        if self.id:
-            lines.append(f"id: {self.id}")
-        if self.event_type:
-            lines.append(f"event: {self.event_type}")
-        if self.retry:
-            lines.append(f"retry: {self.retry}")
-        data = json.dumps(self.data, ensure_ascii=False).translate(_LINE_ENDS)
-        lines.append(f"data: {data}")
-        return "\n".join(lines) + "\n\n"
+        fields = (("id", self.id), ("event", self.event_type), ("retry", self.retry))
+        head = "".join(f"{name}: {value}\n" for name, value in fields if value)
+        return f"{head}data: {json.dumps(self.data, ensure_ascii=False).translate(_LINE_ENDS)}\n\n"
 
     @property
     def number(self) -> int:
@@ -56,12 +49,12 @@ class Lagged(Exception):
     """The listener is too far behind. What it missed is in the store."""
 
 
+@dataclass(eq=False)
 class _Position:
     """How far a listener has read."""
 
-    def __init__(self, at: int) -> None:
-        self.at = at  # the index of the next event, counted from the first one ever
-        self.news = asyncio.Event()
+    at: int  # the index of the next event, counted from the first event of the task
+    news: asyncio.Event = field(default_factory=asyncio.Event)
 
 
 class Subscription(AsyncGenerator[SSEEvent, None]):
@@ -74,26 +67,21 @@ class Subscription(AsyncGenerator[SSEEvent, None]):
         self._open = True
 
     async def asend(self, value: None) -> SSEEvent:
-        while self._open:
-            try:
-                event = self._emitter.next(self._position)
-            except Lagged:
-                self.close()
-                raise
-            if event is not None:
-                return event
-            if self._emitter.closed:
-                self.close()
-                break
-            self._position.news.clear()
-            try:
+        try:
+            while self._open:
+                if (event := self._emitter.next(self._position)) is not None:
+                    return event
+                if self._emitter.closed:
+                    break
+                self._position.news.clear()
                 async with asyncio.timeout(self._keepalive):
                     await self._position.news.wait()
-            except TimeoutError:
-                return SSEEvent("", {}, "")
-            except asyncio.CancelledError:
-                self.close()
-                raise
+        except TimeoutError:
+            return SSEEvent("", {}, "")
+        except (Lagged, asyncio.CancelledError):
+            self.close()
+            raise
+        self.close()
         raise StopAsyncIteration
 
     async def athrow(self, typ: Any, val: Any = None, tb: Any = None, /) -> SSEEvent:
@@ -122,7 +110,7 @@ class TaskEventEmitter:
         self._events: list[SSEEvent] = []
         self._first = 0  # the index of the first event that is still kept
         self._positions: set[_Position] = set()
-        self._trim_at = TRIM  # events; the next time to look for events that everybody has read
+        self._trim_at = TRIM  # events; with more than that, look for events that every listener has read
         self.closed = False
 
     @property
@@ -191,17 +179,16 @@ class TaskEventEmitter:
 
 
 class EventEmitterRegistry:
-    """The emitters of the tasks that somebody listens to."""
+    """The emitters of the tasks that have listeners."""
 
     def __init__(self, keep: int = KEEP) -> None:
         self._keep = keep
         self._emitters: dict[str, TaskEventEmitter] = {}
 
     def get_or_create(self, task_id: str) -> TaskEventEmitter:
-        emitter = self._emitters.get(task_id)
-        if emitter is None:
-            emitter = self._emitters[task_id] = TaskEventEmitter(task_id, self._keep)
-        return emitter
+        if task_id not in self._emitters:
+            self._emitters[task_id] = TaskEventEmitter(task_id, self._keep)
+        return self._emitters[task_id]
 
     def get(self, task_id: str) -> TaskEventEmitter | None:
         return self._emitters.get(task_id)

@@ -1,4 +1,4 @@
-"""What an agent is to others: who it is, and where."""
+"""What an agent's server tells clients about the agent."""
 
 from __future__ import annotations
 
@@ -6,27 +6,25 @@ from dataclasses import dataclass
 
 from synapse import __version__
 
-CARD = "/.well-known/agent-card.json"  # where the standard looks for it
-REST = "/a2a"  # below this, the standard over HTTP+JSON
+CARD = "/.well-known/agent-card.json"  # the path of the agent card in the A2A standard
+REST = "/a2a"  # the prefix of the standard's HTTP+JSON routes
 
 
 @dataclass(frozen=True)
 class About:
-    """One agent. `url` is where it is reached, without a path."""
-
     agent_id: str
     name: str
     agent_type: str
     working_dir: str
-    url: str
+    url: str  # without a path
     title: str = ""
     description: str = ""
     version: str = __version__
-    grpc: str = ""  # host:port, only if it is to be in the card
+    grpc: str = ""  # host:port, only if the card shall have it
 
     @property
     def what(self) -> str:
-        """What kind of agent it is, for people."""
+        """The kind of agent, for humans."""
         return self.title or self.agent_type
 
     @property

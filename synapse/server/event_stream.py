@@ -1,18 +1,20 @@
-"""A response that goes on: server-sent events, a sign of life in silence, an end when the client has left."""
+"""A response of server-sent events, with a ping after a silence. It ends when the client disconnects."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Coroutine
+from typing import Any, TypeVar
 
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 PING = 15.0  # seconds of silence
+Result = TypeVar("Result")
 
 
 class EventStream(Response):
-    """`chunks` are whole events, as bytes. They are closed when nobody reads them any more."""
+    """`chunks` are whole events, as bytes. They are closed when the client disconnects."""
 
     media_type = "text/event-stream"
 
@@ -23,42 +25,31 @@ class EventStream(Response):
         self._ping = ping
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        sending = asyncio.ensure_future(self._send_all(send))
-        leaving = asyncio.ensure_future(gone(receive))
         try:
-            await asyncio.wait({sending, leaving}, return_when=asyncio.FIRST_COMPLETED)
+            await unless_gone(receive, self._send_all(send))
+        except OSError:
+            pass  # the client has disconnected
         finally:
-            leaving.cancel()
-            sending.cancel()
-            results = await asyncio.gather(sending, leaving, return_exceptions=True)
             await self._chunks.aclose()
-        if isinstance(results[0], Exception) and not isinstance(results[0], OSError):
-            raise results[0]
 
     async def _send_all(self, send: Send) -> None:
         loop = asyncio.get_running_loop()
+
+        async def ping() -> None:
+            while True:
+                await asyncio.sleep(self._ping)
+                if loop.time() - last >= self._ping * 0.9:
+                    await _write(send, b": ping\n\n")
+
         await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
-        waking: asyncio.Task[None] | None = None
-        timer: asyncio.TimerHandle | None = None
-
-        def wake() -> None:
-            nonlocal timer, waking
-            timer = loop.call_later(self._ping, wake)
-            stuck = waking is not None and not waking.done()  # it has not even read the last ping
-            if not stuck and loop.time() - last >= self._ping * 0.9:
-                waking = loop.create_task(_write(send, b": ping\n\n"))
-
         last = loop.time()
-        timer = loop.call_later(self._ping, wake)
+        pinging = loop.create_task(ping())
         try:
             async for chunk in self._chunks:
                 await _write(send, chunk)
                 last = loop.time()
         finally:
-            if timer is not None:
-                timer.cancel()
-            if waking is not None:
-                waking.cancel()
+            pinging.cancel()
         await send({"type": "http.response.body", "body": b"", "more_body": False})
 
 
@@ -66,7 +57,19 @@ async def _write(send: Send, chunk: bytes) -> None:
     await send({"type": "http.response.body", "body": chunk, "more_body": True})
 
 
-async def gone(receive: Receive) -> None:
-    """Until the client has left."""
+async def unless_gone(receive: Receive, work: Coroutine[Any, Any, Result]) -> Result | None:
+    """The result of `work`; None if the client disconnects first, which cancels the work."""
+    working = asyncio.ensure_future(work)
+    leaving = asyncio.ensure_future(_gone(receive))
+    try:
+        await asyncio.wait((working, leaving), return_when=asyncio.FIRST_COMPLETED)
+        return working.result() if working.done() else None
+    finally:
+        working.cancel()
+        leaving.cancel()
+        await asyncio.gather(working, leaving, return_exceptions=True)
+
+
+async def _gone(receive: Receive) -> None:
     while (await receive())["type"] != "http.disconnect":
         pass

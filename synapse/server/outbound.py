@@ -1,8 +1,10 @@
-"""The host feature that tells others by HTTP what becomes of tasks: push notifications and callbacks."""
+"""The host feature that reports task changes to other servers: push notifications and callbacks."""
 
 from __future__ import annotations
 
-from synapse.base.urls import Pinned, UrlRefused, pin_url_async
+import functools
+
+from synapse.base.urls import pin_url_async
 from synapse.event_emitter import SSEEvent
 from synapse.server.dialect.callbacks import Callbacks
 from synapse.server.push import PushSender
@@ -11,18 +13,14 @@ from synapse.tasks.task import Json, Task
 
 
 class Outbound:
-    """One for an agent, opened before the listeners: a new host sends what the one before it has promised."""
+    """One for each agent, opened before the listeners: a new host sends what the previous one still owed."""
 
     def __init__(self, store: TaskStore, allow_private: bool) -> None:
-        async def check(url: str) -> Pinned:
-            return await pin_url_async(url, allow_private)
-
-        async def check_callback(url: str) -> Pinned:
-            return await pin_url_async(url, allow_private, allow_loopback=True)
-
+        check = functools.partial(pin_url_async, allow_private=allow_private)
+        check_callback = functools.partial(check, allow_loopback=True)
         self.push = PushSender(store, check, _notification)
         self._posts = PushSender(store, check_callback, lambda *_: None)
-        self.callbacks = Callbacks(check_callback, self._posts.post_soon, UrlRefused)
+        self.callbacks = Callbacks(check_callback, self._posts.post_soon)
 
     def task_changed(self, task: Task, event: SSEEvent) -> None:
         self.callbacks.task_changed(task, event)

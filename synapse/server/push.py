@@ -1,8 +1,8 @@
-"""Telling others by HTTP what becomes of a task: push notifications, and the callback of the other dialect.
+"""Sends task changes to other servers: push notifications, and callbacks of the specifications' endpoints.
 
-Off the task's path: an event is put in a line, and each address has its own line. What cannot be delivered is
-tried again a few times, ever more slowly, then given up with a word in the log. Which addresses a task has is
-in the store; what waits in a line is not.
+Sending does not delay the task: each address has a queue of its own. A notification that cannot be delivered
+is sent again a few times, with growing pauses, and then dropped and logged. The store has the addresses of a
+task; the queues are not stored.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import json
 import logging
 import random
 from collections import deque
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from typing import TYPE_CHECKING, Any
 
 from synapse.base.urls import Pinned, UrlRefused, UrlUnresolved
@@ -27,9 +27,9 @@ logger = logging.getLogger(__name__)
 
 ATTEMPTS = 8
 FIRST_PAUSE = 0.5  # seconds, doubled each time
-TIMEOUT = 10.0
+TIMEOUT = 10.0  # seconds
 LINE = 256  # notifications that wait for one address
-LINES = 1000  # addresses that are being told something
+LINES = 1000  # addresses with waiting notifications
 TOKEN_HEADER = "X-A2A-Notification-Token"
 
 Check = Callable[[str], Awaitable[Pinned | None]]
@@ -37,8 +37,8 @@ Render = Callable[[Task, SSEEvent, str], Json | None]
 
 
 class PushSender:
-    """`check` raises UrlRefused, or gives the addresses that it has found good; `render` makes the document
-    for a task's event in the version that was asked for, or None if it is not worth telling."""
+    """`check` returns the checked addresses of a URL, or raises UrlRefused. `render` makes the document for a
+    task's event in the client's version of the protocol, or None if the event is not sent."""
 
     def __init__(
         self,
@@ -53,19 +53,17 @@ class PushSender:
         self._render = render
         self._attempts = attempts
         self._pause = pause
-        self._configs: dict[str, dict[str, Json]] = {}  # of the tasks that are under way
+        self._configs: dict[str, dict[str, Json]] = {}  # of the tasks that have not ended
         self._lines: dict[tuple[str, str], deque[tuple[Json, bytes]]] = {}
         self._workers: set[asyncio.Task[Any]] = set()
         self._client: httpx.AsyncClient | None = None
         self._opening = asyncio.Lock()
 
-    # --- who is told --------------------------------------------------------------------------------------
-
     def configs(self, task_id: str) -> dict[str, Json]:
         return self._store.push_configs(task_id)
 
     def set_config(self, task_id: str, config: Json) -> Json:
-        """The same id replaces."""
+        """Add a configuration, or replace the one with the same id."""
         config = {**config, "id": config.get("id") or "default"}
         self._store.set_push_config(task_id, config["id"], config)
         self._configs.pop(task_id, None)
@@ -76,16 +74,12 @@ class PushSender:
         self._configs.pop(task_id, None)
         self._lines.get((task_id, config_id), deque()).clear()
 
-    # --- telling ------------------------------------------------------------------------------------------
-
     def task_changed(self, task: Task, event: SSEEvent) -> None:
         if event.event_type not in ("status", "artifact"):
             return
-        configs = self._configs.get(task.id)
-        if configs is None:
-            configs = self._configs[task.id] = self.configs(task.id)
-        if task.ended:
-            self._configs.pop(task.id, None)
+        if task.id not in self._configs:
+            self._configs[task.id] = self.configs(task.id)
+        configs = self._configs.pop(task.id) if task.ended else self._configs[task.id]
         for config in configs.values():
             document = self._render(task, event, config["version"])
             if document is not None:
@@ -93,15 +87,13 @@ class PushSender:
 
     def _put(self, task_id: str, config: Json, body: bytes) -> None:
         key = (task_id, config["id"])
-        line = self._lines.get(key)
-        if line is not None:
-            line.append((config, body))
-            return
-        if len(self._lines) >= LINES:
-            logger.warning("%s is not told of task %s: too many wait to be told", config["url"], task_id)
-            return
-        self._lines[key] = deque([(config, body)], maxlen=LINE)
-        self._run(self._drain(key))
+        if key in self._lines:
+            self._lines[key].append((config, body))
+        elif len(self._lines) >= LINES:
+            logger.warning("no notification of task %s to %s: too many are waiting", task_id, config["url"])
+        else:
+            self._lines[key] = deque([(config, body)], maxlen=LINE)
+            self._run(self._drain(key))
 
     async def _drain(self, key: tuple[str, str]) -> None:
         line = self._lines[key]
@@ -112,12 +104,12 @@ class PushSender:
         finally:
             del self._lines[key]
 
-    def post_soon(self, url: str, body: Json | bytes, headers: Mapping[str, str] | None = None) -> None:
-        """`post`, by itself."""
-        self._run(self.post(url, body, headers))
+    def post_soon(self, url: str, body: Json) -> None:
+        """`post` in a task of its own."""
+        self._run(self.post(url, body))
 
     async def post(self, url: str, body: Json | bytes, headers: Mapping[str, str] | None = None) -> bool:
-        """Deliver a document, however often it takes within reason. Whether it arrived."""
+        """Deliver a document in several attempts. Returns whether it arrived."""
         content = body if isinstance(body, bytes) else json.dumps(body, ensure_ascii=False).encode()
         sent = {"Content-Type": "application/json", **(headers or {})}
         why = ""
@@ -133,7 +125,8 @@ class PushSender:
                 return True
             if not again:
                 break
-        logger.warning("could not deliver to %s: %s", _bare(url), why)
+        bare = url.partition("?")[0].rpartition("@")[2]  # without parts that may be secret
+        logger.warning("could not deliver to %s: %s", bare, why)
         return False
 
     async def _once(
@@ -143,10 +136,14 @@ class PushSender:
         import httpx  # most hosts never push
 
         async with self._opening:
-            if self._client is None:  # in a thread: reading the certificates takes 50 ms
-                self._client = await asyncio.to_thread(_client)
+            if self._client is None:
+                # Without proxies and redirects, so that it sends to no other than the checked address. In a
+                # thread, because reading the certificates takes 50 ms.
+                self._client = await asyncio.to_thread(
+                    httpx.AsyncClient, timeout=TIMEOUT, follow_redirects=False, trust_env=False
+                )
         more: Json = {}
-        if pinned is not None:  # the name could mean another address by now
+        if pinned is not None:  # use the checked address: the name may have another one by now
             url, headers = pinned.direct(pinned.addresses[0]), {**headers, "Host": pinned.host_header}
             more = {"sni_hostname": pinned.host}
         try:
@@ -160,27 +157,18 @@ class PushSender:
             return "", False
         return f"it answered {status}", status >= 500 or status in (408, 425, 429)
 
-    # --- within -------------------------------------------------------------------------------------------
-
-    def _run(self, work: Any) -> None:
+    def _run(self, work: Coroutine[Any, Any, object]) -> None:
         worker = asyncio.get_running_loop().create_task(work)
         self._workers.add(worker)
         worker.add_done_callback(self._workers.discard)
 
     async def close(self) -> None:
-        """Give up what waits."""
-        for worker in list(self._workers):
+        """Drop everything that is waiting."""
+        for worker in self._workers:
             worker.cancel()
         await asyncio.gather(*self._workers, return_exceptions=True)
         if self._client is not None:
             await self._client.aclose()
-
-
-def _client() -> httpx.AsyncClient:
-    """No proxy of the environment, no redirect: the address that was checked is the one that is told."""
-    import httpx
-
-    return httpx.AsyncClient(timeout=TIMEOUT, follow_redirects=False, trust_env=False)
 
 
 def _headers(config: Json) -> dict[str, str]:
@@ -191,8 +179,3 @@ def _headers(config: Json) -> dict[str, str]:
     if auth.get("scheme") and auth.get("credentials"):
         found["Authorization"] = f"{auth['scheme']} {auth['credentials']}"
     return found
-
-
-def _bare(url: str) -> str:
-    """Without what may be a secret."""
-    return url.partition("?")[0].rpartition("@")[2]

@@ -1,4 +1,4 @@
-"""A running agent's terminal as a stream of asciicast events, with what Synapse made of it as markers."""
+"""A running agent's terminal as a stream of asciicast events. Status changes and turns are markers in it."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ BACKLOG = 10_000  # events a reader may be behind before it is dropped
 
 
 async def record(controller: AgentTerminal) -> AsyncIterator[bytes]:
-    """Lines of asciicast v2: the header, the screen as it is now, then what happens, until the reader leaves.
+    """Lines of asciicast v2: the header, the current screen, then all output until the reader disconnects.
 
-    Keys are not in it: a human may type a password. A submitted line is marked.
+    Keys are left out, because a human may type a password. A submitted line is marked.
     """
     queue: asyncio.Queue[list[object]] = asyncio.Queue(BACKLOG)
     started = time.monotonic()
@@ -33,27 +33,18 @@ async def record(controller: AgentTerminal) -> AsyncIterator[bytes]:
     def on_status(status: str) -> None:
         put("m", f"status {status}")
 
-    def on_begun(turn: Turn) -> None:
-        put("m", "turn begun")
-
     def on_ended(turn: Turn) -> None:
         put("m", "turn " + json.dumps({"prompt": turn.prompt, "reply": turn.reply, "source": turn.source}))
 
     cols, rows = controller.screen.size
-    header = {
-        "version": 2,
-        "width": cols,
-        "height": rows,
-        "timestamp": int(time.time()),
-        "command": controller.profile.name,
-    }
+    header = {"version": 2, "width": cols, "height": rows, "timestamp": int(time.time())}
     put("o", controller.screen.snapshot().decode("utf-8", "replace"))
-    put("m", f"status {controller.status}")
+    on_status(controller.status)
     controller.add_output_callback(on_output)
     controller.add_status_callback(on_status)
-    forget = controller.observer.turns.on_turn(on_begun, on_ended)
+    forget = controller.observer.turns.on_turn(lambda _: put("m", "turn begun"), on_ended)
     try:
-        yield json.dumps(header).encode() + b"\n"
+        yield json.dumps({**header, "command": controller.profile.name}).encode() + b"\n"
         while not queue.full():
             yield json.dumps(await queue.get(), ensure_ascii=False).encode() + b"\n"
     finally:

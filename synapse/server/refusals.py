@@ -1,4 +1,4 @@
-"""A request that is refused: the right status and one sentence, `{"detail": …, "code": …}`."""
+"""Refused requests: a status and one sentence, `{"detail": …, "code": …}`."""
 
 from __future__ import annotations
 
@@ -12,64 +12,58 @@ from fastapi.routing import APIRoute
 from pydantic import BaseModel, Field
 from starlette.exceptions import HTTPException
 
-from synapse.tasks.task import (
-    BadMessage,
-    NotAllowed,
-    QueueFull,
-    StoreFailed,
-    TaskError,
-    TaskNotFound,
-    TooLarge,
-    WrongState,
-)
+from synapse.tasks import task as tasks
+from synapse.tasks.task import TaskError
 
 RETRY_AFTER = 5  # seconds, for a queue that is full
-# The first that fits: TooLarge is a BadMessage.
+# The first that fits: TooLarge is a BadMessage. An error with a `status` of its own is not in the table.
 _STATUS: tuple[tuple[type[TaskError], int], ...] = (
-    (TaskNotFound, 404),
-    (WrongState, 409),
-    (TooLarge, 413),
-    (BadMessage, 400),
-    (QueueFull, 429),
-    (NotAllowed, 403),
-    (StoreFailed, 507),
+    (tasks.TaskNotFound, 404),
+    (tasks.WrongState, 409),
+    (tasks.TooLarge, 413),
+    (tasks.QueueFull, 429),
+    (tasks.NotAllowed, 403),
+    (tasks.StoreFailed, 507),
+    (TaskError, 400),
 )
 
 
 class Refusal(BaseModel):
     detail: str = Field(description="one sentence", examples=["the message is empty: say something."])
-    code: str = Field(description="the kind of it, for programs", examples=["BAD_MESSAGE"])
+    code: str = Field(description="the kind of refusal, for programs", examples=["BAD_MESSAGE"])
 
 
 Responses = dict[int | str, dict[str, Any]]
-_NAMED: dict[int, str] = {
-    400: "not JSON, or nothing that the agent can be given",
+_MEANING = {
+    400: "the body is not JSON, or the message is not valid",
     403: "this sender may not do that",
     404: "there is no such task",
     409: "the task is in another state",
     413: "the message is too large",
-    415: "the body is not said to be JSON",
-    422: "not what is asked for",
-    429: "the queue is full, or agents talk too often: Retry-After says when to try again",
+    415: "the Content-Type is not JSON",
+    422: "a value is missing or not valid",
+    429: "the queue is full, or agents send too often: Retry-After says when to try again",
     502: "the other agent cannot be reached, or fails",
-    503: "not served here",
+    503: "this agent does not serve that",
     507: "the task cannot be stored",
 }
 TAKING = (403, 404, 409, 413, 429, 507)  # what can go wrong when a message is sent
 
 
 def reading(*statuses: int) -> Responses:
-    """The refusals of a route that takes no body, for the documentation."""
-    return {status: {"model": Refusal, "description": _NAMED[status]} for status in sorted((*statuses, 422))}
+    """The documentation of the refusals of a route without a body."""
+    return {
+        status: {"model": Refusal, "description": _MEANING[status]} for status in sorted((*statuses, 422))
+    }
 
 
 def responses(*statuses: int) -> Responses:
-    """And of one that does."""
+    """The same for a route with a body."""
     return reading(400, 415, *statuses)
 
 
 def in_json(documented: Responses) -> Responses:
-    """The same for a route whose answer is not JSON: FastAPI would say that its refusals are not either."""
+    """The same for a route whose response is not JSON: FastAPI gives its refusals that type too."""
     schema = {"$ref": "#/components/schemas/Refusal"}
     return {
         status: {"description": response["description"], "content": {"application/json": {"schema": schema}}}
@@ -78,27 +72,24 @@ def in_json(documented: Responses) -> Responses:
 
 
 class Unavailable(TaskError):
-    """What was asked for is not served here."""
-
     code = "UNAVAILABLE"
     status = 503
 
 
 def refusal(error: TaskError, status: int | None = None) -> Response:
-    if status is None:
-        known = (status for kind, status in _STATUS if isinstance(error, kind))
-        status = getattr(error, "status", None) or next(known, 400)
+    status = status or getattr(error, "status", None)
+    status = status or next(status for kind, status in _STATUS if isinstance(error, kind))
+    return _refusal(status, str(error), error.code)
+
+
+def _refusal(status: int, detail: str, code: str) -> Response:
+    detail = detail.encode("utf-8", "replace").decode()  # it may quote a lone surrogate of the request
     headers = {"Retry-After": str(RETRY_AFTER)} if status == 429 else None
-    return _refusal(status, str(error), error.code, headers)
-
-
-def _refusal(status: int, detail: str, code: str, headers: dict[str, str] | None = None) -> Response:
-    detail = detail.encode("utf-8", "replace").decode()  # half a character, sent back
     return JSONResponse({"detail": detail, "code": code}, status, headers)
 
 
 class Route(APIRoute):
-    """A route that refuses in sentences."""
+    """A route whose errors are refusals."""
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         handle = super().get_route_handler()
@@ -106,15 +97,15 @@ class Route(APIRoute):
 
         async def handler(request: Request) -> Response:
             if takes_body and not _is_json(request.headers.get("content-type", "")):
-                return _refusal(415, "the body must be JSON: say Content-Type: application/json.", "NOT_JSON")
+                return _refusal(415, "the body must be JSON: set Content-Type: application/json.", "NOT_JSON")
             try:
                 return await handle(request)
             except TaskError as error:
                 return refusal(error)
             except RequestValidationError as error:
                 return _invalid(error)
-            except HTTPException as error:  # what FastAPI says of a body that it cannot decode
-                if error.status_code != 400:
+            except HTTPException as error:
+                if error.status_code != 400:  # FastAPI's status for a body that it cannot decode
                     raise
                 return _refusal(400, "the body cannot be read as JSON in UTF-8.", "BAD_JSON")
 
@@ -132,17 +123,16 @@ def _invalid(error: RequestValidationError) -> Response:
         why = first["ctx"]["error"].removesuffix(" at")
         return _refusal(400, f"the body is not JSON: {why} at character {first['loc'][-1]}.", "BAD_JSON")
     if first["loc"] == ("body",):
-        missing = first["type"] == "missing"
-        what = "the body is empty: send" if missing else "the body is not what is asked for: send"
-        return _refusal(422, f"{what} a JSON object.", "BAD_REQUEST")
+        what = "empty" if first["type"] == "missing" else "not valid"
+        return _refusal(422, f"the body is {what}: send a JSON object.", "BAD_REQUEST")
     where = ".".join(str(step) for step in first["loc"][1:])
-    return _refusal(422, f"{where}: {_said(first)}.", "BAD_REQUEST")
+    return _refusal(422, f"{where}: {_sentence(first)}.", "BAD_REQUEST")
 
 
-def _said(error: dict[str, Any]) -> str:
+def _sentence(error: dict[str, Any]) -> str:
     if error["type"] == "missing":
         return "it is missing"
     if error["type"] == "union_tag_invalid":
-        return f"{error['ctx']['tag']!r} is not known here: use text, data or file"
+        return f"{error['ctx']['tag']!r} is not known: use text, data or file"
     text = str(error["msg"]).removeprefix("Value error, ").rstrip(".")
     return text[:1].lower() + text[1:]

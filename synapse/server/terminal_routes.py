@@ -1,7 +1,8 @@
-"""The terminal itself over the private socket: what it shows, and keys to type."""
+"""The private socket's routes to the terminal: its screen, its keys, and how Synapse reads it."""
 
 import base64
 import binascii
+from typing import Any
 
 from fastapi import APIRouter, HTTPException
 from fastapi.responses import StreamingResponse
@@ -14,84 +15,70 @@ from synapse.server.recording import record
 
 
 class Keys(BaseModel):
-    keys: list[str] = Field(description="key names as tmux has them, or text", max_length=10_000)
+    keys: list[str] = Field(description="key names as in tmux, or text", max_length=10_000)
 
 
 class Raw(BaseModel):
     data: str = Field(description="base64 of the bytes to type")
 
 
-class Typed(BaseModel):
-    bytes: int
-
-
-class Interrupted(BaseModel):
-    interrupted: bool
-
-
-class ScreenModel(BaseModel):
-    text: str
-    ansi: str
-    cols: int
-    rows: int
-    cursor: tuple[int, int]
-    cursor_visible: bool
-    title: str
-    alternate_screen: bool
-    status: str
-
-
-class Contents(BaseModel):
-    lines: list[str]
-
-
 def terminal_routes(controller: AgentTerminal) -> APIRouter:
-    router = APIRouter(prefix="/terminal")
+    router = APIRouter()
 
-    @router.get("/screen")
-    async def screen() -> ScreenModel:
+    @router.get("/terminal/screen")
+    async def screen() -> dict[str, Any]:
         model = controller.screen
         cols, rows = model.size
-        return ScreenModel(
-            text=model.text(),
-            ansi=model.ansi(),
-            cols=cols,
-            rows=rows,
-            cursor=model.cursor,
-            cursor_visible=model.cursor_visible,
-            title=model.title,
-            alternate_screen=model.alternate_screen,
-            status=controller.status,
-        )
+        return {
+            "text": model.text(),
+            "ansi": model.ansi(),
+            "cols": cols,
+            "rows": rows,
+            "cursor": model.cursor,
+            "cursor_visible": model.cursor_visible,
+            "title": model.title,
+            "alternate_screen": model.alternate_screen,
+            "status": controller.status,
+        }
 
-    @router.get("/contents")
-    async def contents() -> Contents:
-        return Contents(lines=controller.screen.contents().split("\n"))
+    @router.get("/terminal/contents")
+    async def contents() -> dict[str, list[str]]:
+        return {"lines": controller.screen.contents().split("\n")}
 
-    @router.post("/keys")
-    async def type_keys(request: Keys) -> Typed:
+    @router.post("/terminal/keys")
+    async def type_keys(request: Keys) -> dict[str, int]:
         data = keys.encode(request.keys, application_cursor=controller.screen.mode(1))
         controller.type_keys(data)
-        return Typed(bytes=len(data))
+        return {"bytes": len(data)}
 
-    @router.post("/raw")
-    async def type_raw(request: Raw) -> Typed:
+    @router.post("/terminal/raw")
+    async def type_raw(request: Raw) -> dict[str, int]:
         try:
             data = base64.b64decode(request.data, validate=True)
         except binascii.Error as error:
             raise HTTPException(422, "data is not base64") from error
         controller.type_keys(data)
-        return Typed(bytes=len(data))
+        return {"bytes": len(data)}
 
-    @router.post("/interrupt")
-    async def interrupt() -> Interrupted:
+    @router.post("/terminal/interrupt")
+    async def interrupt() -> dict[str, bool]:
         busy = controller.status != READY
-        if busy:  # an idle agent may take it for an order to quit
+        if busy:  # an idle agent may quit when it is interrupted
             controller.interrupt()
-        return Interrupted(interrupted=busy)
+        return {"interrupted": busy}
 
-    @router.get("/recording")
+    @router.get("/terminal/recording")
     async def recording() -> StreamingResponse:
         return StreamingResponse(record(controller), media_type="application/x-ndjson")
+
+    @router.get("/why")
+    async def why() -> dict[str, Any]:
+        return controller.explain()
+
+    @router.get("/turns")
+    async def turns() -> dict[str, Any]:
+        tracker = controller.observer.turns
+        known = [*tracker.finished, *([tracker.current] if tracker.current else [])]
+        return {"turns": [turn.to_dict() for turn in known]}
 
     return router

@@ -17,7 +17,7 @@ from fastapi import FastAPI
 from synapse.server.about import About
 from synapse.server.app import HttpServer
 from synapse.server.dialect.callbacks import Callbacks
-from synapse.server.dialect.external_routes import ExternalAgents, ExternalFailed
+from synapse.server.dialect.external import ExternalClient, ExternalFailed
 from synapse.server.dialect.routes import dialect_routes
 from synapse.server.docs_page import docs_routes
 from synapse.tasks.engine import Limits, TaskEngine
@@ -37,7 +37,7 @@ SELF = About(
 
 
 class Server:
-    def __init__(self, path: Path | None, external: ExternalAgents | None, limits: dict[str, int]) -> None:
+    def __init__(self, path: Path | None, external: ExternalClient | None, limits: dict[str, int]) -> None:
         self.engine = TaskEngine(TaskStore(str(path) if path else ":memory:", "run-1"), Limits(**limits))
         self.courier = ScriptedCourier(self.engine)
         self.posted: list[tuple[str, dict[str, Any]]] = []
@@ -79,7 +79,7 @@ class Server:
 @asynccontextmanager
 async def serving(
     path: Path | None = None,
-    external: ExternalAgents | None = None,
+    external: ExternalClient | None = None,
     patience: float | None = 60,
     **limits: int,
 ) -> AsyncIterator[Server]:
@@ -133,7 +133,7 @@ async def events(response: httpx.Response) -> AsyncIterator[Event]:
             data.append(value)
 
 
-class FakeExternalAgents:
+class FakeExternalAgents(ExternalClient):
     """In place of the client for external agents. A URL with `down` in it cannot be reached."""
 
     def __init__(self) -> None:

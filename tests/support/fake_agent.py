@@ -8,7 +8,8 @@ from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from synapse.server.access.asgi import Receive, Scope, Send
+from starlette.types import Receive, Scope, Send
+
 from tests.support.serving import serving
 
 Handler = Callable[["Answering"], Awaitable[None]]

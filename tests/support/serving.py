@@ -13,8 +13,9 @@ from contextlib import contextmanager
 from typing import Any
 
 import uvloop
+from starlette.types import ASGIApp as App
+from starlette.types import Message, Receive, Scope, Send
 
-from synapse.server.access.asgi import App, Message, Receive, Scope, Send
 from synapse.server.access.connections import Connection
 from synapse.server.app import HttpServer
 

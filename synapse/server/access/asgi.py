@@ -1,16 +1,12 @@
-"""The server's side of a request: the types, and how one is refused."""
+"""How the access checks refuse a request."""
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable, MutableMapping
-from typing import Any
 
-Scope = MutableMapping[str, Any]
-Message = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[Message]]
-Send = Callable[[Message], Awaitable[None]]
-App = Callable[[Scope, Receive, Send], Awaitable[None]]
+from starlette.types import Receive, Scope, Send
+
 Header = tuple[bytes, bytes]
+Refusal = tuple[int, str, *tuple[Header, ...]]  # status, sentence, headers
 
 LINGER_SECONDS = 1.0
 LINGER_BYTES = 16 * 1024 * 1024
@@ -19,16 +15,16 @@ POLICY_VIOLATION = 1008  # of a WebSocket
 
 def has_body(scope: Scope) -> bool:
     """Whether the headers announce a body."""
-    for name, value in scope["headers"]:
-        if name == b"transfer-encoding" or (name == b"content-length" and value.strip(b"0 ")):
-            return True
-    return False
+    return any(
+        name == b"transfer-encoding" or (name == b"content-length" and value.strip(b"0 "))
+        for name, value in scope["headers"]
+    )
 
 
 async def refuse(
     scope: Scope, receive: Receive, send: Send, status: int, sentence: str, *headers: Header
 ) -> None:
-    """Answer with a sentence instead of the app. The body is not read, and the connection closed after it."""
+    """Respond with a sentence. If the request has a body, it is not used, and the connection is closed."""
     if scope["type"] == "websocket":
         await send({"type": "websocket.close", "code": POLICY_VIOLATION, "reason": sentence})
         return
@@ -45,14 +41,11 @@ async def refuse(
 
 
 async def _linger(receive: Receive) -> None:
-    """Closing with something unread resets the connection, and the client would never see the answer."""
+    """Read on: closing with unread data resets the connection, and the client would not see the response."""
     left = LINGER_BYTES
     try:
         async with asyncio.timeout(LINGER_SECONDS):
-            while left > 0:
-                message = await receive()
-                if not message.get("more_body"):
-                    return
+            while left > 0 and (message := await receive()).get("more_body"):
                 left -= len(message.get("body", b""))
     except TimeoutError:
         pass

@@ -1,18 +1,23 @@
-"""What a request may carry: JSON, not too much of it, and not for ever."""
+"""Checks a request's body: its type is JSON, its size limited, and it arrives in time."""
 
 import asyncio
 
-from synapse.server.access.asgi import App, Message, Receive, Scope, Send, has_body, refuse
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-PATIENCE = 30.0
-JSON_TYPES = frozenset((b"application/json", b"application/a2a+json"))
-WRITING = frozenset(("POST", "PUT", "PATCH"))
+from synapse.server.access.asgi import Refusal, has_body, refuse
+
+PATIENCE = 30.0  # seconds for the whole body
+JSON_TYPES = (b"application/json", b"application/a2a+json")
+WRITING = ("POST", "PUT", "PATCH")
+NOT_JSON: Refusal = (
+    415, "only JSON is accepted: send Content-Type: application/json", (b"accept", b"application/json")
+)  # fmt: skip
 
 
 class Bodies:
-    """Reads the whole body before the app is called: one that never ends never gets there."""
+    """Reads the whole body before it calls the app, so that the app never waits for one that does not end."""
 
-    def __init__(self, app: App, limit: int, patience: float = PATIENCE) -> None:
+    def __init__(self, app: ASGIApp, limit: int, patience: float = PATIENCE) -> None:
         self._app = app
         self._limit = limit
         self._patience = patience
@@ -21,64 +26,46 @@ class Bodies:
         if scope["type"] != "http" or not has_body(scope):
             await self._app(scope, receive, send)
             return
+        found = await self._body(scope, receive)
+        if isinstance(found, bytes):
+            await self._app(scope, _with_body(found, receive), send)
+        elif found is not None:  # None: the client has disconnected
+            await refuse(scope, receive, send, *found)
+
+    async def _body(self, scope: Scope, receive: Receive) -> bytes | Refusal | None:
         headers = dict(scope["headers"])
-        length = headers.get(b"content-length")
-        foreign = scope["method"] in WRITING and _media_type(headers) not in JSON_TYPES
-        if length is not None and int(length) > self._limit:
-            await self._refuse_long(scope, receive, send)
-            return
-        if length is not None and foreign:
-            await self._refuse_foreign(scope, receive, send)
-            return
+        kind = headers.get(b"content-type", b"").split(b";")[0].strip().lower()
+        is_json = kind in JSON_TYPES or scope["method"] not in WRITING
+        if refusal := self._refusal(int(headers.get(b"content-length", 0)), is_json):
+            return refusal
         try:
             async with asyncio.timeout(self._patience):
                 body = await self._read(receive)
         except TimeoutError:
-            sentence = f"the body did not come within {self._patience:g} seconds"
-            await refuse(scope, receive, send, 408, sentence)
-            return
-        if body is None:
-            return  # gone: nobody to answer
-        if len(body) > self._limit:
-            await self._refuse_long(scope, receive, send)
-        elif body and foreign:
-            await self._refuse_foreign(scope, receive, send)
-        else:
-            await self._app(scope, _with_body(body, receive), send)
+            return 408, f"the body did not arrive within {self._patience:g} seconds"
+        return None if body is None else self._refusal(len(body), is_json) or body
+
+    def _refusal(self, length: int, is_json: bool) -> Refusal | None:
+        if length > self._limit:
+            return 413, f"the body is longer than the limit of {self._limit} bytes (limits.body)"
+        return NOT_JSON if length and not is_json else None
 
     async def _read(self, receive: Receive) -> bytes | None:
-        """All of it, or the beginning of one that is too long, or None if the client has gone."""
-        pieces, size, more = [], 0, True
-        while more and size <= self._limit:
+        """The body; its beginning if it is too long; None if the client disconnects."""
+        body, more = bytearray(), True
+        while more and len(body) <= self._limit:
             message = await receive()
             if message["type"] != "http.request":
                 return None
-            pieces.append(message.get("body", b""))
-            size += len(pieces[-1])
+            body += message.get("body", b"")
             more = message.get("more_body", False)
-        return b"".join(pieces)
-
-    async def _refuse_long(self, scope: Scope, receive: Receive, send: Send) -> None:
-        sentence = f"the body is longer than {self._limit} bytes, which is the limit here (limits.body)"
-        await refuse(scope, receive, send, 413, sentence)
-
-    async def _refuse_foreign(self, scope: Scope, receive: Receive, send: Send) -> None:
-        sentence = "only JSON is understood: send it with Content-Type: application/json"
-        await refuse(scope, receive, send, 415, sentence, (b"accept", b"application/json"))
-
-
-def _media_type(headers: dict[bytes, bytes]) -> bytes:
-    return headers.get(b"content-type", b"").split(b";")[0].strip().lower()
+        return bytes(body)
 
 
 def _with_body(body: bytes, receive: Receive) -> Receive:
-    told = False
+    messages = iter([{"type": "http.request", "body": body, "more_body": False}])
 
     async def once() -> Message:
-        nonlocal told
-        if told:
-            return await receive()
-        told = True
-        return {"type": "http.request", "body": body, "more_body": False}
+        return next(messages, None) or await receive()
 
     return once

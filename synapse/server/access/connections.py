@@ -1,64 +1,67 @@
-"""One TCP connection, before there is a request."""
+"""Limits for a TCP connection: how many there are, and the size and time of a request's headers."""
 
 import asyncio
 import json
 
+from starlette.types import ASGIApp, Receive, Scope, Send
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
-from synapse.server.access.asgi import Receive, Scope, Send, refuse
+from synapse.server.access.asgi import Refusal, refuse
 from synapse.server.access.peers import Peer
 
 HEAD_SECONDS = 10.0
 HEAD_BYTES = 64 * 1024
-TOO_LONG = f"the headers are longer than {HEAD_BYTES} bytes, which is the limit"
-BUSY = "too many connections are open: try again in a moment"
+TOO_LONG = f"the headers are longer than the limit of {HEAD_BYTES} bytes"
+CLOSE = (b"connection", b"close")
+_HEAD = b"content-type: application/json\r\ncontent-length: %d\r\nconnection: close\r\n\r\n"
 
 
 class Connection(HttpToolsProtocol):
-    """Knows its peer (`scope["state"]["peer"]`), and ends when headers do not.
+    """Passes its peer on (`scope["state"]["peer"]`), and closes when headers are too long or too slow.
 
-    The parser below takes headers of any size and waits for them for ever.
+    uvicorn's parser accepts headers of any size and waits for them without a limit.
     """
 
     limit = 256
     patience = HEAD_SECONDS
     _timer: asyncio.TimerHandle | None = None
-    _heading = False  # in the middle of headers
-    _head = 0  # bytes of them so far
+    _in_headers = False  # the request's headers are not complete
+    _head_bytes = 0  # bytes of headers so far
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
-        self.app_state = {**self.app_state, "peer": Peer(self.client, self._server_address())}
+        host, port = self.server or ("", None)
+        self.app_state = {**self.app_state, "peer": Peer(self.client, (host, port) if port else None)}
         if len(self.connections) > 2 * self.limit:
             transport.abort()
             return
         if len(self.connections) > self.limit:
             self.app = _busy
-        self._watch()
+        self._start_timer()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._rest()
+        self._stop_timer()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
         super().data_received(data)
         if self.transport.is_closing():
             return
-        if self._heading:
-            self._head += len(data)
-            if self._head > HEAD_BYTES:
+        if self._in_headers:
+            self._head_bytes += len(data)
+            if self._head_bytes > HEAD_BYTES:
                 self._end(431, TOO_LONG)
                 return
         if self._between_requests():
-            self._watch()
+            self._start_timer()
 
     def on_message_begin(self) -> None:
         super().on_message_begin()
-        self._heading, self._head = True, 0
+        self._in_headers, self._head_bytes = True, 0
 
     def on_headers_complete(self) -> None:
-        self._rest()
-        self._heading = False
+        self._stop_timer()
+        self._in_headers = False
         if sum(len(name) + len(value) + 4 for name, value in self.headers) + len(self.url) > HEAD_BYTES:
             self.app = _too_long
         super().on_headers_complete()
@@ -66,45 +69,40 @@ class Connection(HttpToolsProtocol):
     def _between_requests(self) -> bool:
         return self.cycle is None or (self.cycle.response_complete and not self.pipeline)
 
-    def _server_address(self) -> tuple[str, int] | None:
-        if self.server is None or self.server[1] is None:
-            return None
-        return self.server[0], self.server[1]
-
-    def _watch(self) -> None:
+    def _start_timer(self) -> None:
         if self._timer is None:
-            self._timer = self.loop.call_later(self.patience, self._late)
+            self._timer = self.loop.call_later(self.patience, self._timed_out)
 
-    def _rest(self) -> None:
+    def _stop_timer(self) -> None:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
 
-    def _late(self) -> None:
+    def _timed_out(self) -> None:
         self._timer = None
         if self._between_requests() and not self.transport.is_closing():
-            self._end(408, f"the headers did not come within {self.patience:g} seconds")
+            self._end(408, f"the headers did not arrive within {self.patience:g} seconds")
 
     def _end(self, status: int, sentence: str) -> None:
-        if not self._between_requests() or not self._heading:
-            self.transport.abort()  # no request that this would be the answer to
+        if not self._between_requests() or not self._in_headers:
+            self.transport.abort()  # there is no request to respond to
             return
         body = json.dumps({"detail": sentence}).encode()
-        head = b"content-type: application/json\r\ncontent-length: %d\r\nconnection: close\r\n\r\n" % len(
-            body
-        )
-        self.transport.write(STATUS_LINE[status] + head + body)
+        self.transport.write(STATUS_LINE[status] + _HEAD % len(body) + body)
         self.transport.close()
 
 
-async def _busy(scope: Scope, receive: Receive, send: Send) -> None:
-    await refuse(scope, receive, send, 503, BUSY, (b"retry-after", b"1"), (b"connection", b"close"))
+def _refusing(*refusal: *Refusal) -> ASGIApp:
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        await refuse(scope, receive, send, *refusal, CLOSE)
+
+    return app
 
 
-async def _too_long(scope: Scope, receive: Receive, send: Send) -> None:
-    await refuse(scope, receive, send, 431, TOO_LONG, (b"connection", b"close"))
+_busy = _refusing(503, "too many connections are open: try again in a moment", (b"retry-after", b"1"))
+_too_long = _refusing(431, TOO_LONG)
 
 
 def at_most(limit: int, patience: float = HEAD_SECONDS) -> type[Connection]:
-    """Connections of which there are never many more than `limit`."""
+    """A connection class that refuses requests when more than `limit` connections are open."""
     return type("Connection", (Connection,), {"limit": limit, "patience": patience})

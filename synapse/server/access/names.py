@@ -1,7 +1,7 @@
-"""The names that a server answers to.
+"""The host names that a server accepts in `Host` and `Origin`.
 
-A page elsewhere can make a browser send requests here, by a name of its own even (DNS rebinding), but it
-cannot change their Host and Origin.
+A page of another site can make a browser send requests here, even by a name of its own (DNS rebinding), but
+it cannot change their Host and Origin.
 """
 
 import ipaddress
@@ -14,7 +14,7 @@ LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
 
 
 class Names:
-    """Those of loopback and `more`; with `any_address` every address, which no page can make its own."""
+    """The names of loopback and `more`; with `any_address` every IP address too, which no page can rebind."""
 
     def __init__(self, more: Iterable[str] = (), any_address: bool = False) -> None:
         self._names = {*LOOPBACK, *(name.lower() for name in more)}
@@ -25,20 +25,18 @@ class Names:
         return " or ".join([*words, "an address"] if self._any_address else words)
 
     def allow(self, hosts: Sequence[bytes], origins: Sequence[bytes]) -> bool:
-        """One host, which is ours, and no origin but the same."""
+        """Whether there is one host, which is accepted, and no origin but the same."""
         if len(hosts) != 1 or len(origins) > 1:
             return False
         host = hosts[0].decode("latin-1").lower()
-        if not self._is_ours(_without_port(host)):
+        name = _without_port(host)
+        if name not in self._names and not (self._any_address and _is_address(name)):
             return False
         return not origins or origins[0].decode("latin-1").lower() in (f"http://{host}", f"https://{host}")
 
-    def _is_ours(self, name: str) -> bool:
-        return name in self._names or (self._any_address and _is_address(name))
-
 
 def names_for(ip: str, endpoint: str, more: Iterable[str]) -> Names:
-    """Those of a server that listens on `ip` and announces `endpoint`."""
+    """The names of a server that listens on `ip` and announces `endpoint`."""
     announced = _without_port(endpoint.partition("://")[2])
     if is_loopback(ip):
         return Names([announced, *more])

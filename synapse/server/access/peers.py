@@ -1,8 +1,8 @@
-"""Who is at the other end of a connection on this machine.
+"""Finds which user of this machine has opened a connection.
 
-Loopback is shared by all users. The kernel knows whose the client's socket is: asked for that one socket by
-netlink it answers in 30 µs; `/proc/net/tcp` has the same for every socket and takes milliseconds, so it is
-read only where there is no netlink. Elsewhere than on Linux nothing tells.
+All users share loopback. The kernel knows the owner of the client's socket: a netlink query for that one
+socket takes 30 µs. `/proc/net/tcp` lists all sockets and takes milliseconds, so it is read only without
+netlink. Systems other than Linux have neither.
 """
 
 import asyncio
@@ -12,8 +12,8 @@ import sys
 
 Address = tuple[str, int]
 
-# The states of a client that has sent a request: ESTABLISHED, or half-closed (FIN_WAIT1 and 2). Not SYN_SENT:
-# that would be the next user of the same port.
+# The states of a client that has sent a request: ESTABLISHED, or half-closed (FIN_WAIT1 and 2). A socket in
+# SYN_SENT belongs to the next user of the same port.
 _STATES = (1, 4, 5)
 
 NOBODY = -1  # a socket that its process has closed
@@ -28,7 +28,7 @@ _ANSWER = struct.Struct("=BBBx4s16s16sIIIIIIII")  # family, state …, ports, �
 
 
 class Peer:
-    """The client of one connection. Made once a connection: the same addresses may be another's later."""
+    """The client of one connection. Each connection needs its own: other clients may get the same address."""
 
     def __init__(self, client: Address | None, server: Address | None) -> None:
         self._client = client
@@ -37,14 +37,14 @@ class Peer:
         self._asked = False
 
     async def uid(self) -> int | None:
-        """The user of this machine whose connection it is, or None if nothing tells."""
+        """The user of this machine who opened the connection, or None if that is not known."""
         if not self._asked:
             self._uid = await self._find()
             self._asked = True
         return self._uid
 
     async def key(self) -> str:
-        """One user of this machine, or one address elsewhere."""
+        """A name for the user of this machine, or for the address of another machine."""
         uid = await self.uid()
         if uid is not None:
             return f"uid {uid}"
@@ -64,7 +64,7 @@ def is_loopback(ip: str) -> bool:
 
 
 def ask_kernel(client: Address, server: Address) -> int | None:
-    """The owner of the client's socket, by netlink. It finds IPv4 in an IPv6 socket as well."""
+    """The owner of the client's socket, by netlink, which also finds IPv4 through an IPv6 socket."""
     try:
         family, ours, theirs = _packed(client[0], server[0])
         ports = struct.pack("!HH", client[1], server[1])
@@ -72,7 +72,7 @@ def ask_kernel(client: Address, server: Address) -> int | None:
         ask += theirs.ljust(16, b"\0") + struct.pack("=III", 0, _ANY, _ANY)
         header = _HEADER.pack(_HEADER.size + len(ask), _SOCK_DIAG_BY_FAMILY, _REQUEST, 1, 0)
         with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, _SOCK_DIAG) as sock:  # type: ignore[attr-defined,unused-ignore]
-            sock.setblocking(False)  # the answer is there when the question has been sent
+            sock.setblocking(False)  # the kernel answers during `send`
             sock.send(header + ask)
             answer = sock.recv(4096)
     except (OSError, AttributeError):
@@ -80,15 +80,15 @@ def ask_kernel(client: Address, server: Address) -> int | None:
     if len(answer) < _HEADER.size + _ANSWER.size or _HEADER.unpack_from(answer)[1] != _SOCK_DIAG_BY_FAMILY:
         return None
     _, state, _, found, *_, uid, inode = _ANSWER.unpack_from(answer, _HEADER.size)
-    # Without such a connection a listener on the client's port is found.
+    # Without such a connection the kernel may return a listener on the client's port.
     return _owner(state, uid, inode) if found == ports else None
 
 
 def search_tables(client: Address, server: Address) -> int | None:
-    """The same from /proc/net/tcp and tcp6. The tables move while they are read, so a second time."""
+    """The same from /proc/net/tcp and tcp6. The tables change while they are read, so they are read twice."""
     family, ours, theirs = _packed(client[0], server[0])
     ends = [(_hex(ours), _hex(theirs))]
-    if family == socket.AF_INET:  # the client's socket may be an IPv6 one all the same
+    if family == socket.AF_INET:  # but the client's socket may be IPv6
         prefix = _hex(b"\0" * 10 + b"\xff\xff")
         ends.append((prefix + ends[0][0], prefix + ends[0][1]))
     for _ in range(2):
@@ -106,7 +106,7 @@ def search_tables(client: Address, server: Address) -> int | None:
 
 
 def _owner(state: int, uid: int, inode: int) -> int:
-    # One that was closed has no inode, and for its owner the kernel says 0, which is root.
+    # A closed socket has no inode, and the kernel gives 0 for its owner, which is root.
     return uid if inode and state in _STATES else NOBODY
 
 

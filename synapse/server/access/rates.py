@@ -1,13 +1,16 @@
-"""How often somebody may ask."""
+"""How many requests a client may send."""
 
 import time
 from collections.abc import Callable
 
-MANY = 4096  # keys; who has not asked for the longest time is forgotten first
+MANY = 4096  # clients; the one whose last request is the oldest is forgotten first
 
 
 class Rates:
-    """A token bucket a key: `rate` a second, `burst` at once. A bucket is the time when it is full again."""
+    """One token bucket for each key: `rate` requests a second, `burst` at once; rate 0 is no limit.
+
+    A bucket is stored as the time at which it will be full again.
+    """
 
     def __init__(self, rate: float, burst: float, clock: Callable[[], float] = time.monotonic) -> None:
         self._cost = 1 / rate if rate else 0.0
@@ -16,13 +19,13 @@ class Rates:
         self._full_at: dict[str, float] = {}
 
     def wait(self, key: str) -> float:
-        """Take one: 0, or the seconds until there is one."""
+        """Take one token: 0, or the seconds until there is one."""
         now = self._clock()
-        full_at = max(self._full_at.pop(key, now), now) + self._cost
-        over = full_at - now - self._span
-        if over > 1e-9:
-            full_at -= self._cost
-        self._full_at[key] = full_at  # the last in the dictionary is the latest to ask
+        full_at = max(self._full_at.pop(key, now), now)
+        over = full_at + self._cost - now - self._span
+        allowed = over <= 1e-9
+        # The key moves to the end of the dictionary.
+        self._full_at[key] = full_at + self._cost if allowed else full_at
         if len(self._full_at) > MANY:
             del self._full_at[next(iter(self._full_at))]
-        return over if over > 1e-9 else 0.0
+        return 0.0 if allowed else over

@@ -5,11 +5,17 @@ from __future__ import annotations
 from typing import Annotated, Any, Literal
 
 from pydantic import AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic.alias_generators import to_camel
 
 from synapse.tasks.task import Json
 
 State = Literal["submitted", "working", "input_required", "completed", "failed", "canceled"]
 Id = Annotated[str, Field(min_length=1, max_length=200)]
+
+
+def _either(name: str, description: str | None = None) -> Any:
+    """An optional field that is written `task_id` or `taskId`."""
+    return Field(None, validation_alias=AliasChoices(name, to_camel(name)), description=description)
 
 
 class TextPart(BaseModel):
@@ -26,9 +32,7 @@ class FilePart(BaseModel):
     model_config = ConfigDict(populate_by_name=True)
     type: Literal["file"]
     name: str | None = Field(None, max_length=255)
-    mime_type: str | None = Field(
-        None, validation_alias=AliasChoices("mime_type", "mimeType"), max_length=255
-    )
+    mime_type: Annotated[str, Field(max_length=255)] | None = _either("mime_type")
     bytes: str | None = Field(None, description="the content in base64")
     uri: str | None = Field(None, description="the address of the content", max_length=4096)
 
@@ -44,16 +48,14 @@ def _part(value: object) -> object:
     return value
 
 
-Part = Annotated[
-    Annotated[TextPart | DataPart | FilePart, Field(discriminator="type")], BeforeValidator(_part)
-]
+Part = Annotated[TextPart | DataPart | FilePart, Field(discriminator="type"), BeforeValidator(_part)]
 
 
 class Message(BaseModel):
     model_config = ConfigDict(populate_by_name=True)
     role: Literal["user", "agent"] = "user"
     parts: list[Part] = Field(min_length=1, max_length=1000)
-    message_id: Id | None = Field(default=None, validation_alias=AliasChoices("message_id", "messageId"))
+    message_id: Id | None = _either("message_id")
     metadata: dict[str, Any] | None = None
 
     def neutral(self) -> Json:
@@ -61,11 +63,14 @@ class Message(BaseModel):
         return self.model_dump(exclude_none=True)
 
 
+SenderName = Annotated[str, Field(max_length=200, pattern=r"^[^\x00-\x1f\x7f\[\]]+$")]
+
+
 class Sender(BaseModel):
     """Who sends the request, as the sender says. Access is checked before and does not depend on it."""
 
-    id: str | None = Field(None, max_length=200, pattern=r"^[^\x00-\x1f\x7f\[\]]+$")
-    name: str | None = Field(None, max_length=200, pattern=r"^[^\x00-\x1f\x7f\[\]]+$")
+    id: SenderName | None = None
+    name: SenderName | None = None
 
     def neutral(self) -> Json | None:
         return self.model_dump(exclude_none=True) or None
@@ -89,21 +94,9 @@ class SendRequest(BaseModel):
     model_config = ConfigDict(populate_by_name=True)
     message: MessageOrText
     sender: SenderOrName | None = None
-    context_id: Id | None = Field(
-        None,
-        validation_alias=AliasChoices("context_id", "contextId"),
-        description="groups the tasks of one conversation; made if left out",
-    )
-    task_id: Id | None = Field(
-        None,
-        validation_alias=AliasChoices("task_id", "taskId"),
-        description="a task that has not ended: the message answers its question or adds work",
-    )
-    request_id: Id | None = Field(
-        None,
-        validation_alias=AliasChoices("request_id", "requestId"),
-        description="a second request with the same id returns the same task, so it is safe to repeat",
-    )
+    context_id: Id | None = _either("context_id", "groups the tasks of one conversation; made if left out")
+    task_id: Id | None = _either("task_id", "a task that has not ended; the message answers or continues it")
+    request_id: Id | None = _either("request_id", "a repeated request with the same id returns the same task")
     metadata: dict[str, Any] | None = Field(None, description="stored with the task")
 
 
@@ -114,9 +107,7 @@ class SimpleMessage(BaseModel):
         "display", description="where the reply is wanted; stored with the task"
     )
     callback_url: str | None = Field(
-        None,
-        max_length=2048,
-        description="receives the reply as GET /response/{request_id} returns it",
+        None, max_length=2048, description="receives the reply as GET /response/{request_id} returns it"
     )
     sender: SenderOrName | None = None
     request_id: Id | None = None

@@ -15,58 +15,49 @@ from synapse.event_emitter import Lagged, SSEEvent
 from synapse.tasks.engine import TaskEngine
 from synapse.tasks.task import Json, Task, artifact_to_dict
 
-KEEPALIVE = 15.0
+KEEPALIVE = 15.0  # seconds
 Events = AsyncGenerator[SSEEvent, None] | None
-ALIVE = b": keepalive\n\n"
 
 
 def events_of(
     engine: TaskEngine, task_id: str, after: int | None = None, keepalive: float = KEEPALIVE
 ) -> AsyncGenerator[bytes, None]:
     """The stream of one client: every event from this call on, even if the client starts reading later."""
-    return _events(engine, task_id, keepalive, *_begin(engine, task_id, after, keepalive))
 
+    def begin(after: int | None) -> tuple[list[bytes], Events]:
+        task, events = engine.subscribe(task_id, keepalive)
+        return snapshot(task) if after is None else _missed(engine, task, after), events
 
-async def _events(
-    engine: TaskEngine, task_id: str, keepalive: float, beginning: list[bytes], events: Events
-) -> AsyncGenerator[bytes, None]:
-    while True:
-        try:
-            for piece in beginning:
-                yield piece
-            if events is None:
+    async def chunks(beginning: list[bytes], events: Events) -> AsyncGenerator[bytes, None]:
+        while True:
+            try:
+                for piece in beginning:
+                    yield piece
+                if events is not None:
+                    async for event in events:
+                        yield encoded(event)
                 return
-            async for event in events:
-                yield encoded(event)
-            return
-        except Lagged:
-            pass
-        finally:
-            if events is not None:
-                await events.aclose()
-        beginning, events = _begin(engine, task_id, None, keepalive)  # a new snapshot
+            except Lagged:
+                pass
+            finally:
+                if events is not None:
+                    await events.aclose()
+            beginning, events = begin(None)
+
+    return chunks(*begin(after))
 
 
-def _begin(
-    engine: TaskEngine, task_id: str, after: int | None, keepalive: float
-) -> tuple[list[bytes], Events]:
-    task, events = engine.subscribe(task_id, keepalive)
-    missed = _missed(engine, task, after) if after is not None else None
-    return snapshot(task) if missed is None else missed, events
-
-
-def _missed(engine: TaskEngine, task: Task, after: int) -> list[bytes] | None:
-    """The events after that number; None if some of them are no longer stored."""
+def _missed(engine: TaskEngine, task: Task, after: int) -> list[bytes]:
+    """The events after that number, or a snapshot if some of them are no longer stored."""
     events = engine.store.events(task.id, after)
-    if after > task.sequence or [event.number for event in events] != list(
-        range(after + 1, task.sequence + 1)
-    ):
-        return None
+    missing = range(after + 1, task.sequence + 1)
+    if after > task.sequence or [event.number for event in events] != list(missing):
+        return snapshot(task)
     return [encoded(event) for event in events]
 
 
 def snapshot(task: Task) -> list[bytes]:
-    """The last event has the number: a client that received only a part reconnects without one."""
+    """Only the last event has a number: a client that received only a part reconnects without one."""
     status = SSEEvent("status", _status(task), "")
     artifacts = [
         SSEEvent("artifact", _artifact(task.id, artifact, append=False, last=task.ended), "")
@@ -81,7 +72,7 @@ def snapshot(task: Task) -> list[bytes]:
 def encoded(event: SSEEvent) -> bytes:
     """The event as bytes, encoded once for all clients."""
     if not event.event_type:
-        return ALIVE
+        return b": keepalive\n\n"
     if not event.sent:
         data = event.data
         if event.event_type == "artifact":
@@ -94,12 +85,8 @@ def encoded(event: SSEEvent) -> bytes:
 
 def _status(task: Task) -> Json:
     document = task.to_dict()
-    found = {
-        "taskId": task.id,
-        "contextId": task.context_id,
-        "state": document["state"],
-        "timestamp": document["updated_at"],
-    }
+    found = {"taskId": task.id, "contextId": task.context_id, "state": document["state"]}
+    found["timestamp"] = document["updated_at"]
     return found | {key: document[key] for key in ("error", "prompt", "note") if key in document}
 
 

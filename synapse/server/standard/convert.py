@@ -1,15 +1,15 @@
-"""Tasks as the engine has them into the standard's types, and messages back."""
+"""Converts the engine's tasks into the standard's types, and the standard's messages into the engine's."""
 
 from __future__ import annotations
 
 import base64
 import binascii
 import json
-from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any, TypeVar
 
 from a2a.types import a2a_pb2 as pb
+from a2a.utils.proto_utils import to_stream_response
 from google.protobuf.json_format import MessageToDict, ParseDict, ParseError
 from google.protobuf.struct_pb2 import Struct
 
@@ -17,8 +17,8 @@ from synapse.base.states import END_STATES, INPUT_REQUIRED, STATES
 from synapse.event_emitter import SSEEvent, timestamp
 from synapse.tasks.task import BadMessage, Json, Task, joined
 
-EXTENSION = "x-synapse-task"  # the key of what the standard has no field for
-STOPS = END_STATES | {INPUT_REQUIRED}  # where a stream closes and a call that waits returns
+EXTENSION = "x-synapse-task"  # the metadata key for what the standard has no field for
+STOPS = END_STATES | {INPUT_REQUIRED}  # they end a stream and a call that waits
 
 Made = TypeVar("Made")
 
@@ -26,27 +26,28 @@ _STATES = {state: pb.TaskState.Value(f"TASK_STATE_{state.upper()}") for state in
 _STATES["auth_required"] = pb.TaskState.TASK_STATE_AUTH_REQUIRED
 _NAMES = {number: state for state, number in _STATES.items()}
 _ROLES = {"user": pb.Role.ROLE_USER, "agent": pb.Role.ROLE_AGENT}
+# Our type of a part, and the key of its content, for each kind of the standard's parts.
+_KINDS = {
+    "text": ("text", "text"), "data": ("data", "data"), "raw": ("file", "bytes"), "url": ("file", "uri"),
+}  # fmt: skip
+_MESSAGE_FIELDS = ("metadata", "extensions", "reference_task_ids")
+_PART_FIELDS = {"filename": "name", "media_type": "mime_type", "metadata": "metadata"}
 RECENT = 64  # events; listeners are seldom further apart
-_HUGE = 2**53  # beyond it a number of the standard's data is not exact
+_HUGE = 2**53  # from here on, the standard's numbers are not exact integers
 
 
 def shared(make: Callable[[Any], Made]) -> Callable[[Any], Made]:
-    """`make`, called once for each of the last few objects, whoever asks."""
-    known: OrderedDict[int, tuple[Any, Made]] = OrderedDict()
+    """`make` with a cache of its last results, by the identity of the argument."""
+    known: dict[int, tuple[Any, Made]] = {}
 
     def get(thing: Any) -> Made:
-        if (found := known.get(id(thing))) is not None:
-            return found[1]
-        made = make(thing)
-        known[id(thing)] = thing, made  # it is kept, so that its id stays its own
-        if len(known) > RECENT:
-            known.popitem(last=False)
-        return made
+        if id(thing) not in known:
+            known[id(thing)] = thing, make(thing)  # with the object, so that its id is not used again
+            if len(known) > RECENT:
+                del known[next(iter(known))]
+        return known[id(thing)][1]
 
     return get
-
-
-# --- from the standard -------------------------------------------------------------------------------------
 
 
 def state_name(number: int) -> str:
@@ -54,44 +55,24 @@ def state_name(number: int) -> str:
 
 
 def message_from(message: pb.Message) -> Json:
-    """The neutral form. Raises BadMessage for what an agent cannot be given."""
-    found: Json = {
-        "role": "user",
-        "parts": [_part_from(part) for part in message.parts],
-        "message_id": message.message_id,
-    }
-    if message.HasField("metadata"):
-        found["metadata"] = MessageToDict(message.metadata)
-    if message.extensions:
-        found["extensions"] = list(message.extensions)
-    if message.reference_task_ids:
-        found["reference_task_ids"] = list(message.reference_task_ids)
-    return found
+    """The message as the engine stores it. Raises BadMessage for one that the agent cannot be given."""
+    given = MessageToDict(message, preserving_proto_field_name=True)
+    parts = [_part_from(part) for part in given.get("parts", ())]
+    found: Json = {"role": "user", "parts": parts, "message_id": message.message_id}
+    return found | {key: given[key] for key in _MESSAGE_FIELDS if key in given}
 
 
-def _part_from(part: pb.Part) -> Json:
-    kind = part.WhichOneof("content")
-    if kind == "text":
-        found: Json = {"type": "text", "text": part.text}
-    elif kind == "data":
-        found = {"type": "data", "data": _whole_numbers(MessageToDict(part.data))}
-    elif kind == "raw":
-        found = {"type": "file", "bytes": base64.b64encode(part.raw).decode()}
-    elif kind == "url":
-        found = {"type": "file", "uri": part.url}
-    else:
-        raise BadMessage("a part has neither text, data, raw nor url: those are the kinds that are known.")
-    if part.filename:
-        found["name"] = part.filename
-    if part.media_type:
-        found["mime_type"] = part.media_type
-    if part.HasField("metadata"):
-        found["metadata"] = MessageToDict(part.metadata)
-    return found
+def _part_from(part: Json) -> Json:
+    kind = next((kind for kind in _KINDS if kind in part), None)
+    if kind is None:
+        raise BadMessage("a part has neither text, data, raw nor url: use one of these kinds.")
+    ours, key = _KINDS[kind]
+    found = {"type": ours, key: _whole_numbers(part[kind]) if kind == "data" else part[kind]}
+    return found | {ours: part[theirs] for theirs, ours in _PART_FIELDS.items() if theirs in part}
 
 
 def _whole_numbers(value: Any) -> Any:
-    """The standard's data has only floating-point numbers: 42 comes back as 42.0."""
+    """Make 42.0 an int again: the standard's data has only floating-point numbers."""
     if isinstance(value, float) and value.is_integer() and abs(value) < _HUGE:
         return int(value)
     if isinstance(value, dict):
@@ -101,8 +82,8 @@ def _whole_numbers(value: Any) -> Any:
     return value
 
 
-def wishes(*metadata: Struct) -> tuple[int, Json | None]:
-    """Priority and sender, as the extension's metadata of request and message has them; the last wins."""
+def priority_and_sender(*metadata: Struct) -> tuple[int, Json | None]:
+    """Priority and sender from the extension's metadata of request and message. The last one counts."""
     said: Json = {}
     for struct in metadata:
         inner = MessageToDict(struct).get(EXTENSION)
@@ -110,22 +91,21 @@ def wishes(*metadata: Struct) -> tuple[int, Json | None]:
             said |= inner
     priority = _whole_numbers(said.get("priority", 1))
     if not isinstance(priority, int) or isinstance(priority, bool):
-        raise BadMessage(f"priority is {priority!r}: it is a number from 1 to 5.")
+        raise BadMessage(f"priority is {priority!r}: use a number from 1 to 5.")
     sender = said.get("sender")
     if sender is None:
         return priority, None
     if not isinstance(sender, dict) or not all(isinstance(value, str) for value in sender.values()):
-        raise BadMessage('sender is not an object of texts: use {"id": …, "name": …}.')
+        raise BadMessage('sender is not an object of strings: use {"id": …, "name": …}.')
     return priority, {key: sender[key] for key in ("id", "name") if key in sender} or None
 
 
-# --- to the standard ---------------------------------------------------------------------------------------
-
-
 def task_to(task: Task, history: int | None = None, artifacts: bool = True) -> pb.Task:
-    """The task as it is now, with so many of its last messages (None: all)."""
+    """The current task, with the last `history` messages (None: all)."""
     found = pb.Task(id=task.id, context_id=task.context_id)
-    found.status.CopyFrom(_status(_status_of(task), task.sequence))
+    data: Json = {"taskId": task.id, "contextId": task.context_id, "state": task.state}
+    data |= {"timestamp": timestamp(task.updated_at), "error": task.error, "prompt": task.prompt}
+    found.status.CopyFrom(_status({**data, "note": task.note}, task.sequence))
     messages = [task.message, *task.history]
     first = 0 if history is None else max(len(messages) - history, 0)
     for number, message in enumerate(messages[first:], first):
@@ -135,14 +115,14 @@ def task_to(task: Task, history: int | None = None, artifacts: bool = True) -> p
     ours: Json = {"priority": task.priority, "receipts": task.receipts}
     if task.sender:
         ours["sender"] = task.sender
-    told = {key: _camel(value) if key == "turn" else value for key, value in task.metadata.items()}
-    _fill(found.metadata, {**told, EXTENSION: ours})
+    metadata = {key: _camel(value) if key == "turn" else value for key, value in task.metadata.items()}
+    _fill(found.metadata, {**metadata, EXTENSION: ours})
     return found
 
 
 @shared
 def event_to(event: SSEEvent) -> pb.TaskStatusUpdateEvent | pb.TaskArtifactUpdateEvent | None:
-    """None for what the standard has no event for. Who listens to the same task shares it."""
+    """The event in the standard's types, shared by all listeners; None if the standard has no such event."""
     data = event.data
     if event.event_type == "status":
         return pb.TaskStatusUpdateEvent(
@@ -160,21 +140,17 @@ def event_to(event: SSEEvent) -> pb.TaskStatusUpdateEvent | pb.TaskArtifactUpdat
 
 
 def notification(task: Task, event: SSEEvent, version: str) -> Json | None:
-    """What is pushed: for 1.0 what has changed, for 0.3 the task; None for a piece that is not the last."""
+    """What is pushed: the event for 1.0, the task for 0.3; None for a piece that is not the last one."""
     if version == "0.3":
-        return _task_03(task) if event.event_type == "status" else None
+        if event.event_type != "status":
+            return None
+        from a2a.compat.v0_3.conversions import to_compat_task  # few clients need this second set of types
+
+        return dict(to_compat_task(task_to(task)).model_dump(mode="json", by_alias=True, exclude_none=True))
     update = event_to(event)
-    if isinstance(update, pb.TaskStatusUpdateEvent):
-        return dict(MessageToDict(pb.StreamResponse(status_update=update)))
-    if update is not None and update.last_chunk:
-        return dict(MessageToDict(pb.StreamResponse(artifact_update=update)))
-    return None
-
-
-def _task_03(task: Task) -> Json:
-    from a2a.compat.v0_3.conversions import to_compat_task  # a second set of types, for few
-
-    return dict(to_compat_task(task_to(task)).model_dump(mode="json", by_alias=True, exclude_none=True))
+    if update is None or not getattr(update, "last_chunk", True):
+        return None
+    return dict(MessageToDict(to_stream_response(update)))
 
 
 def artifact_to(artifact: Json) -> pb.Artifact:
@@ -189,7 +165,7 @@ def artifact_to(artifact: Json) -> pb.Artifact:
 
 
 def message_to(message: Json, task_id: str, context_id: str, number: int) -> pb.Message:
-    """`number` makes an id for a message that came without one."""
+    """`number` is used to make an id for a message without one."""
     found = pb.Message(
         message_id=message.get("message_id") or f"{task_id}-{number}",
         task_id=task_id,
@@ -212,7 +188,10 @@ def _part_to(part: Json) -> pb.Part:
         except (ParseError, ValueError):
             found.text = json.dumps(part["data"])
     elif part["type"] == "file" and part.get("bytes"):
-        found.raw = _decoded(part["bytes"])
+        try:
+            found.raw = base64.b64decode(part["bytes"])
+        except binascii.Error:  # the specifications' endpoints do not check it
+            found.raw = part["bytes"].encode()
     elif part["type"] == "file":
         found.url = part.get("uri") or part.get("path") or ""
     else:
@@ -231,53 +210,30 @@ def _fill(struct: Struct, value: Json) -> None:
 
 
 def _camel(value: Any) -> Any:
-    """Our own names as the standard writes names."""
+    """Rename the keys from snake_case to camelCase."""
     if not isinstance(value, dict):
         return value
     words = ((key.split("_"), inner) for key, inner in value.items())
     return {first + "".join(map(str.capitalize, rest)): _camel(v) for (first, *rest), v in words}
 
 
-def _decoded(text: str) -> bytes:
-    try:
-        return base64.b64decode(text)
-    except binascii.Error:  # the other dialect takes what it is given
-        return text.encode()
-
-
-def _status_of(task: Task) -> Json:
-    return {
-        "taskId": task.id,
-        "contextId": task.context_id,
-        "state": task.state,
-        "timestamp": timestamp(task.updated_at),
-        "error": task.error,
-        "prompt": task.prompt,
-        "note": task.note,
-    }
-
-
 def _status(data: Json, number: int) -> pb.TaskStatus:
     status = pb.TaskStatus(state=pb.TaskState.Name(_STATES[data["state"]]))
     status.timestamp.FromJsonString(data["timestamp"])
-    said = _said(data)
-    if said:
-        said["message_id"] = f"{data['taskId']}-status-{number}"
-        status.message.CopyFrom(message_to(said, data["taskId"], data["contextId"], number))
+    if message := _status_message(data):
+        message |= {"role": "agent", "message_id": f"{data['taskId']}-status-{number}"}
+        status.message.CopyFrom(message_to(message, data["taskId"], data["contextId"], number))
     return status
 
 
-def _said(data: Json) -> Json | None:
-    """What goes with a state, as a message of the agent's."""
-    prompt, error, note = data.get("prompt"), data.get("error"), data.get("note")
-    if prompt:
+def _status_message(data: Json) -> Json | None:
+    """The question, error or note that belongs to a status, as a message."""
+    if prompt := data.get("prompt"):
         text = str(prompt.get("prompt") or prompt.get("question") or "the agent asks for input")
-        parts = [{"type": "text", "text": text}, {"type": "data", "data": prompt}]
-        return {"role": "agent", "parts": parts}
-    if error:
+        return {"parts": [{"type": "text", "text": text}, {"type": "data", "data": prompt}]}
+    if error := data.get("error"):
         text = str(error.get("message") or error.get("code") or "the task failed")
-        metadata = {EXTENSION: {"error": error}}
-        return {"role": "agent", "parts": [{"type": "text", "text": text}], "metadata": metadata}
-    if note:
-        return {"role": "agent", "parts": [{"type": "text", "text": note}]}
+        return {"parts": [{"type": "text", "text": text}], "metadata": {EXTENSION: {"error": error}}}
+    if note := data.get("note"):
+        return {"parts": [{"type": "text", "text": note}]}
     return None

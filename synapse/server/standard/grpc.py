@@ -1,4 +1,4 @@
-"""The standard over gRPC, where the extra `grpc` is installed: the same handler on a listener of its own."""
+"""The A2A standard over gRPC, on a listener of its own, if the extra `grpc` is installed."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-LARGEST = 4 << 20  # bytes of a message, as gRPC itself has it
+LARGEST = 4 << 20  # bytes of a message, as in gRPC
 
 
 class GrpcMissing(Exception):
@@ -30,7 +30,7 @@ class GrpcMissing(Exception):
 
 
 class GrpcListener:
-    """An agent's gRPC port. Where it cannot be opened, that is logged, and the other listeners go on."""
+    """An agent's gRPC port. If it cannot be opened, the error is logged, and the other listeners go on."""
 
     def __init__(
         self,
@@ -43,18 +43,14 @@ class GrpcListener:
         rate: float = 0,
     ) -> None:
         extended = functools.partial(agent_card, about, token_set=True, full=True)
-        self._handler = A2AHandler(engine, push, extended)
         self._address = address
-        self._token = token
-        self._largest = largest
-        self._rate = rate
+        handler = A2AHandler(engine, push, extended)
+        self._open = functools.partial(open_grpc, handler, address, token, largest, rate)
         self._server: grpc.aio.Server | None = None  # while it is open
 
     async def open(self) -> None:
         try:
-            self._server, port = await open_grpc(
-                self._handler, self._address, self._token, self._largest, self._rate
-            )
+            self._server, port = await self._open()
         except (GrpcMissing, RuntimeError, OSError) as error:
             logger.error("gRPC is not served at %s: %s", self._address, error)
             return
@@ -68,10 +64,10 @@ class GrpcListener:
 async def open_grpc(
     handler: A2AHandler, address: str, token: str | None = None, largest: int = LARGEST, rate: float = 0
 ) -> tuple[grpc.aio.Server, int]:
-    """Serve at `address` (`127.0.0.1:0`, `unix:/…`): the server, which is `stop`ped, and its port.
+    """Serve at `address` (`127.0.0.1:0`, `unix:/…`); returns the server and its port.
 
-    A TCP port is open to every user of the machine, and nobody looks who calls: give it a token. It is not in
-    the card: clients of the other bindings stumble over a host:port.
+    A TCP port is open to every user of the machine, and users are not checked here: give it a token. The card
+    does not name the port, because clients of the other bindings fail on a host:port.
     """
     try:
         import grpc
@@ -85,13 +81,13 @@ async def open_grpc(
         def build(self, context: Any) -> Any:
             said = dict(context.invocation_metadata() or ()).get("a2a-version", "1.0")
             if ".".join(str(said).split(".")[:2]) != "1.0":
-                raise VersionNotSupportedError(f"version {said} is not spoken here: use 1.0.")
+                raise VersionNotSupportedError(f"version {said} is not supported: use 1.0.")
             built = super().build(context)
             built.state["headers"] = {"a2a-version": "1.0"}
             return built
 
     options = [
-        ("grpc.so_reuseport", 0),  # else two agents could share a port, and calls go to either
+        ("grpc.so_reuseport", 0),  # otherwise two agents could share a port, and calls go to either
         ("grpc.max_receive_message_length", largest),
     ]
     server = grpc.aio.server(interceptors=[_guard(grpc, token, rate)] if token else [], options=options)
@@ -103,7 +99,7 @@ async def open_grpc(
 
 
 def _guard(grpc: Any, token: str, rate: float) -> Any:
-    """Whoever knows the token may call, `rate` times a second, all of them together."""
+    """Refuses calls without the token, and more than `rate` calls a second of all clients together."""
     rates = Rates(rate, rate * BURST)
 
     def refusal(code: Any, sentence: str) -> Any:
@@ -116,8 +112,8 @@ def _guard(grpc: Any, token: str, rate: float) -> Any:
         async def intercept_service(self, continuation: Any, details: Any) -> Any:
             said = dict(details.invocation_metadata).get("authorization", "")
             known = hmac.compare_digest(str(said).encode(), f"Bearer {token}".encode())
-            # Strangers are counted too, so that nobody can try many, but not against those who know it.
-            if rate and (wait := rates.wait("known" if known else "stranger")):
+            # Calls without the token have a limit of their own, so that a client cannot try many tokens.
+            if rate and (wait := rates.wait("known" if known else "unknown")):
                 sentence = f"too many requests: try again in {math.ceil(wait)} s (limits.rate)"
                 return refusal(grpc.StatusCode.RESOURCE_EXHAUSTED, sentence)
             if known:

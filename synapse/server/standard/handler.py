@@ -1,4 +1,4 @@
-"""The standard's operations over the task engine: one handler for every binding and both versions."""
+"""The standard's operations on the task engine: one handler for all bindings and both versions."""
 
 from __future__ import annotations
 
@@ -11,10 +11,11 @@ from contextlib import aclosing, contextmanager
 from fnmatch import fnmatchcase
 from typing import Any
 
-from a2a.server.context import ServerCallContext
+from a2a.server.context import ServerCallContext as Context
 from a2a.server.request_handlers.request_handler import RequestHandler, validate_request_params
 from a2a.types import a2a_pb2 as pb
 from a2a.utils import errors
+from google.protobuf.json_format import MessageToDict, ParseDict
 
 from synapse.base.urls import UrlRefused
 from synapse.event_emitter import Lagged, SSEEvent
@@ -25,12 +26,13 @@ from synapse.tasks.engine import TaskEngine
 from synapse.tasks.task import Json, Task, TaskError
 
 Event = pb.Task | pb.Message | pb.TaskStatusUpdateEvent | pb.TaskArtifactUpdateEvent
+Events = AsyncGenerator[Event, None]
 
 INPUT_MODES = (
     *("text/plain", "application/json", "image/png", "image/jpeg", "application/pdf"),
     *("application/octet-stream", "*/*"),
 )
-# What text and data may call themselves. A file may be anything: the agent is given the file.
+# The media types of text and data. A file may have any type: the agent gets the file.
 _TEXTS = ("text/*", "application/*json", "application/*xml", "application/*yaml", "application/*toml")
 PAGE, LARGEST_PAGE = 50, 100
 
@@ -46,36 +48,29 @@ _ERRORS: tuple[tuple[type[TaskError], type[errors.A2AError]], ...] = (
 
 @contextmanager
 def standard_errors() -> Iterator[None]:
-    """The engine's refusals as the standard's, sentence and all."""
+    """Raise the engine's errors as the standard's, with the same sentence."""
     try:
         yield
     except TaskError as error:
         kind = next((there for here, there in _ERRORS if isinstance(error, here)), errors.InternalError)
-        # Clients look for these two words.
+        # Clients search the message for "Task not found".
         text = f"Task not found: {error}" if kind is errors.TaskNotFoundError else str(error)
         raise kind(text, {"code": error.code}) from error
 
 
 class A2AHandler(RequestHandler):
-    """`extended` makes the extended card, where there is one; `push` is None where nothing is pushed."""
+    """`extended` makes the extended card, if there is one."""
 
     def __init__(
-        self,
-        engine: TaskEngine,
-        push: PushSender | None = None,
-        extended: Callable[[], pb.AgentCard] | None = None,
+        self, engine: TaskEngine, push: PushSender, extended: Callable[[], pb.AgentCard] | None = None
     ) -> None:
         self.engine = engine
         self.push = push
         self.extended = extended
 
-    # --- messages -----------------------------------------------------------------------------------------
-
     @validate_request_params
-    async def on_message_send(
-        self, params: pb.SendMessageRequest, context: ServerCallContext
-    ) -> pb.Task | pb.Message:
-        """Waits until the task has ended or asks something. A client that leaves ends only the wait."""
+    async def on_message_send(self, params: pb.SendMessageRequest, context: Context) -> pb.Task | pb.Message:
+        """Wait until the task has ended or asks something. If the client disconnects, only the wait ends."""
         task, follower = await self._accept(params, context)
         async with aclosing(follower):
             if not params.configuration.return_immediately:
@@ -83,9 +78,7 @@ class A2AHandler(RequestHandler):
         return convert.task_to(task, _history(params.configuration))
 
     @validate_request_params
-    async def on_message_send_stream(
-        self, params: pb.SendMessageRequest, context: ServerCallContext
-    ) -> AsyncGenerator[Event, None]:
+    async def on_message_send_stream(self, params: pb.SendMessageRequest, context: Context) -> Events:
         task, follower = await self._accept(params, context)
         async with aclosing(follower):
             follower.seen = task.sequence
@@ -93,57 +86,49 @@ class A2AHandler(RequestHandler):
             async for event in follower.updates():
                 yield event
 
-    async def _accept(
-        self, params: pb.SendMessageRequest, context: ServerCallContext
-    ) -> tuple[Task, _Follower]:
-        """The message taken in, and somebody who has listened since before that."""
+    async def _accept(self, params: pb.SendMessageRequest, context: Context) -> tuple[Task, _Follower]:
+        """Give the message to the engine; returns its task, and a follower that misses no event of it."""
         _history(params.configuration)
-        message, task_id = params.message, params.message.task_id
+        message = params.message
+        task_id, context_id = message.task_id, message.context_id or None
         for part in message.parts:
             _check_media_type(part)
         with standard_errors():
             neutral = convert.message_from(message)
-            priority, sender = convert.wishes(params.metadata, message.metadata)
-            config = await self._push_config(params.configuration, context)
+            priority, sender = convert.priority_and_sender(params.metadata, message.metadata)
+            config = None
+            if params.configuration.HasField("task_push_notification_config"):
+                asked = params.configuration.task_push_notification_config
+                config = await self._push_config(asked, context)
             if not task_id:
-                task = self.engine.submit(
-                    neutral, sender=sender, priority=priority, context_id=message.context_id or None
-                )
+                task = self.engine.submit(neutral, sender=sender, priority=priority, context_id=context_id)
                 follower = _Follower(self.engine, task)
             else:
                 task = self.engine.store.get(task_id)
                 follower = _Follower(self.engine, task)
+                work = self.engine.follow_up(task_id, neutral, sender=sender, context_id=context_id)
                 try:
-                    # An answer that is being typed is typed to the end, whoever has left meanwhile.
-                    await asyncio.shield(
-                        self.engine.follow_up(
-                            task_id, neutral, sender=sender, context_id=message.context_id or None
-                        )
-                    )
+                    # An answer is typed to its end, even if the client disconnects meanwhile.
+                    await asyncio.shield(work)
                 except BaseException:
                     await follower.aclose()
                     raise
-        if config is not None and self.push is not None:
+        if config is not None:
             self.push.set_config(task.id, config)
         return task, follower
 
-    # --- tasks --------------------------------------------------------------------------------------------
-
     @validate_request_params
-    async def on_get_task(self, params: pb.GetTaskRequest, context: ServerCallContext) -> pb.Task:
+    async def on_get_task(self, params: pb.GetTaskRequest, context: Context) -> pb.Task:
         history = _history(params)
-        with standard_errors():
-            return convert.task_to(self.engine.store.get(params.id), history)
+        return convert.task_to(self._task(params.id), history)
 
     @validate_request_params
-    async def on_list_tasks(
-        self, params: pb.ListTasksRequest, context: ServerCallContext
-    ) -> pb.ListTasksResponse:
-        """The latest changed first; a page token names the last one of the page before."""
+    async def on_list_tasks(self, params: pb.ListTasksRequest, context: Context) -> pb.ListTasksResponse:
+        """The task that changed last comes first. A page token names the last task of the previous page."""
         history = _history(params)
         size = params.page_size if params.HasField("page_size") else PAGE
         if not 1 <= size <= LARGEST_PAGE:
-            raise errors.InvalidParamsError(f"pageSize is {size}: it goes from 1 to {LARGEST_PAGE}.")
+            raise errors.InvalidParamsError(f"pageSize is {size}: use a number from 1 to {LARGEST_PAGE}.")
         wanted: Json = {"context_id": params.context_id or None}
         if params.status:
             wanted["states"] = (convert.state_name(params.status),)
@@ -160,18 +145,15 @@ class A2AHandler(RequestHandler):
         )
 
     @validate_request_params
-    async def on_cancel_task(self, params: pb.CancelTaskRequest, context: ServerCallContext) -> pb.Task:
+    async def on_cancel_task(self, params: pb.CancelTaskRequest, context: Context) -> pb.Task:
         with standard_errors():
             return convert.task_to(await asyncio.shield(self.engine.cancel(params.id)))
 
     @validate_request_params
-    async def on_subscribe_to_task(
-        self, params: pb.SubscribeToTaskRequest, context: ServerCallContext
-    ) -> AsyncGenerator[Event, None]:
-        with standard_errors():
-            task = self.engine.store.get(params.id)
+    async def on_subscribe_to_task(self, params: pb.SubscribeToTaskRequest, context: Context) -> Events:
+        task = self._task(params.id)
         if task.ended:
-            raise errors.UnsupportedOperationError(f"task {task.id} is {task.state}: nothing more happens.")
+            raise errors.UnsupportedOperationError(f"task {task.id} is {task.state}: it has no more events.")
         follower = _Follower(self.engine, task)
         async with aclosing(follower):
             follower.seen = task.sequence
@@ -179,72 +161,66 @@ class A2AHandler(RequestHandler):
             async for event in follower.updates():
                 yield event
 
-    # --- push notifications -------------------------------------------------------------------------------
-
     @validate_request_params
     async def on_create_task_push_notification_config(
-        self, params: pb.TaskPushNotificationConfig, context: ServerCallContext
+        self, params: pb.TaskPushNotificationConfig, context: Context
     ) -> pb.TaskPushNotificationConfig:
-        push, task = self._pushed(params.task_id)
-        config = await _checked(push, params, context)
-        return _config_to(task.id, push.set_config(task.id, config))
+        task = self._task(params.task_id)
+        config = await self._push_config(params, context)
+        return _config_to(task.id, self.push.set_config(task.id, config))
 
     @validate_request_params
     async def on_get_task_push_notification_config(
-        self, params: pb.GetTaskPushNotificationConfigRequest, context: ServerCallContext
+        self, params: pb.GetTaskPushNotificationConfigRequest, context: Context
     ) -> pb.TaskPushNotificationConfig:
-        push, task = self._pushed(params.task_id)
-        config = push.configs(task.id).get(params.id)
+        task = self._task(params.task_id)
+        config = self.push.configs(task.id).get(params.id)
         if config is None:
             raise errors.TaskNotFoundError(f"task {task.id} has no push configuration {params.id!r}.")
         return _config_to(task.id, config)
 
     @validate_request_params
     async def on_list_task_push_notification_configs(
-        self, params: pb.ListTaskPushNotificationConfigsRequest, context: ServerCallContext
+        self, params: pb.ListTaskPushNotificationConfigsRequest, context: Context
     ) -> pb.ListTaskPushNotificationConfigsResponse:
-        push, task = self._pushed(params.task_id)
-        configs = [_config_to(task.id, config) for config in push.configs(task.id).values()]
+        task = self._task(params.task_id)
+        configs = [_config_to(task.id, config) for config in self.push.configs(task.id).values()]
         return pb.ListTaskPushNotificationConfigsResponse(configs=configs)
 
     @validate_request_params
     async def on_delete_task_push_notification_config(
-        self, params: pb.DeleteTaskPushNotificationConfigRequest, context: ServerCallContext
+        self, params: pb.DeleteTaskPushNotificationConfigRequest, context: Context
     ) -> None:
-        push, task = self._pushed(params.task_id)
-        push.remove_config(task.id, params.id)
-
-    def _pushed(self, task_id: str) -> tuple[PushSender, Task]:
-        push = self._sender()
-        with standard_errors():
-            return push, self.engine.store.get(task_id)
-
-    def _sender(self) -> PushSender:
-        if self.push is None:
-            raise errors.PushNotificationNotSupportedError("nothing is pushed from here: subscribe instead.")
-        return self.push
-
-    async def _push_config(
-        self, configuration: pb.SendMessageConfiguration, context: ServerCallContext
-    ) -> Json | None:
-        """What a message asks to be told, checked before anything is begun."""
-        if not configuration.HasField("task_push_notification_config"):
-            return None
-        return await _checked(self._sender(), configuration.task_push_notification_config, context)
-
-    # --- the extended card --------------------------------------------------------------------------------
+        self.push.remove_config(self._task(params.task_id).id, params.id)
 
     @validate_request_params
     async def on_get_extended_agent_card(
-        self, params: pb.GetExtendedAgentCardRequest, context: ServerCallContext
+        self, params: pb.GetExtendedAgentCardRequest, context: Context
     ) -> pb.AgentCard:
         if self.extended is None:
-            raise errors.UnsupportedOperationError("this agent has no extended card: that needs a token.")
+            raise errors.UnsupportedOperationError("this agent has no token, and so no extended card.")
         return self.extended()
+
+    def _task(self, task_id: str) -> Task:
+        with standard_errors():
+            return self.engine.store.get(task_id)
+
+    async def _push_config(self, config: pb.TaskPushNotificationConfig, context: Context) -> Json:
+        """The configuration as it is stored, after its address and secrets are checked."""
+        try:
+            await self.push.check(config.url)
+        except UrlRefused as error:
+            raise errors.InvalidParamsError(str(error)) from error
+        for secret in (config.token, config.authentication.scheme, config.authentication.credentials):
+            if not (secret.isascii() and secret.isprintable()):
+                raise errors.InvalidParamsError("a token or a credential has characters that headers cannot.")
+        given = MessageToDict(config)
+        found: Json = {"url": config.url, "version": protocol_version(context)}
+        return found | {key: given[key] for key in ("id", "token", "authentication") if key in given}
 
 
 class _Follower:
-    """Hears every event of a task from its making on. `seen` is the last one that its reader knows of."""
+    """Gets every event of a task from its creation on. `seen` is the number of the reader's last event."""
 
     def __init__(self, engine: TaskEngine, task: Task) -> None:
         self._engine = engine
@@ -257,12 +233,12 @@ class _Follower:
             await self._events.aclose()
 
     async def stop(self) -> None:
-        """Until the task has ended or asks something."""
+        """Wait until the task has ended or asks something."""
         async for _ in self._all():
             pass
 
-    async def updates(self) -> AsyncGenerator[Event, None]:
-        """What comes after `seen`, up to the end or a question; a reader that is too slow begins anew."""
+    async def updates(self) -> Events:
+        """The events after `seen`, up to the end or a question; the task again if some were missed."""
         async for event in self._all():
             if event is None:
                 self.seen = self._task.sequence
@@ -271,7 +247,7 @@ class _Follower:
                 yield found
 
     async def _all(self) -> AsyncGenerator[SSEEvent | None, None]:
-        """Every event; None where some were missed."""
+        """Every event, and None in place of events that were missed."""
         while self._events is not None:
             try:
                 async for event in self._events:
@@ -292,7 +268,7 @@ def _check_media_type(part: pb.Part) -> None:
     taken = ("?*/?*",) if part.WhichOneof("content") in ("raw", "url") else _TEXTS
     if mode and not any(fnmatchcase(mode, pattern) for pattern in taken):
         raise errors.ContentTypeNotSupportedError(
-            f"{part.media_type} is not taken here: text and JSON are, and files of any type."
+            f"{part.media_type} is not accepted: send text, JSON, or files of any type."
         )
 
 
@@ -314,41 +290,14 @@ def _from_token(token: str) -> tuple[float, str]:
         at, task_id = json.loads(base64.urlsafe_b64decode(token + "=" * (-len(token) % 4)))
         return float(at), str(task_id)
     except (binascii.Error, ValueError, TypeError) as error:
-        raise errors.InvalidParamsError("this pageToken was not given by a page before.") from error
-
-
-async def _checked(
-    push: PushSender, config: pb.TaskPushNotificationConfig, context: ServerCallContext
-) -> Json:
-    try:
-        await push.check(config.url)
-    except UrlRefused as error:
-        raise errors.InvalidParamsError(str(error)) from error
-    for secret in (config.token, config.authentication.scheme, config.authentication.credentials):
-        if not (secret.isascii() and secret.isprintable()):
-            raise errors.InvalidParamsError("a token or a credential does not fit into a header.")
-    found: Json = {"url": config.url, "version": protocol_version(context)}
-    if config.id:
-        found["id"] = config.id
-    if config.token:
-        found["token"] = config.token
-    if config.HasField("authentication"):
-        auth = config.authentication
-        found["authentication"] = {"scheme": auth.scheme, "credentials": auth.credentials}
-    return found
+        raise errors.InvalidParamsError("this pageToken is not from an earlier page.") from error
 
 
 def _config_to(task_id: str, config: Json) -> pb.TaskPushNotificationConfig:
-    auth = config.get("authentication")
-    return pb.TaskPushNotificationConfig(
-        id=config["id"],
-        task_id=task_id,
-        url=config["url"],
-        token=config.get("token", ""),
-        authentication=pb.AuthenticationInfo(**auth) if auth else None,
-    )
+    given = {**config, "taskId": task_id}
+    return ParseDict(given, pb.TaskPushNotificationConfig(), ignore_unknown_fields=True)
 
 
-def protocol_version(context: ServerCallContext) -> str:
-    """What the caller speaks; who does not say speaks 0.3."""
+def protocol_version(context: Context) -> str:
+    """The client's version; without a header that is 0.3."""
     return "1.0" if context.state.get("headers", {}).get("a2a-version", "").startswith("1") else "0.3"

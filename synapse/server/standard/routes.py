@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
 import functools
 import json
 import os
-from collections.abc import AsyncGenerator, AsyncIterable, Awaitable, Callable
+from collections.abc import AsyncGenerator, AsyncIterable, Callable, Coroutine
 from email.utils import formatdate
 from typing import Any
 
@@ -29,55 +28,56 @@ from starlette.routing import BaseRoute, Route
 
 from synapse.base.digest import sha256_hex
 from synapse.server.about import CARD, REST, About
-from synapse.server.event_stream import EventStream, gone
+from synapse.server.event_stream import EventStream, unless_gone
 from synapse.server.push import PushSender
 from synapse.server.standard.card import EXTENSIONS, agent_card, card_document
 from synapse.server.standard.handler import A2AHandler
-from synapse.server.standard.streams import RestStreams, RpcDispatcher
+from synapse.server.standard.streams import RpcDispatcher, rest_streams
 from synapse.server.standard.v03 import JsonRpc03, Rest03
 from synapse.tasks.engine import TaskEngine
 
 VERSIONS = ("1.0", "0.3")
 OLD_EXTENSION_HEADER = "X-A2A-Extensions"
-DEPTH = 500  # brackets; as many may be too deep to be read
-CACHE = "public, max-age=60"  # an agent's name and directory live as long as the agent
+DEPTH = 500  # brackets; with more, the body may be nested too deeply for the parser
+CACHE = "public, max-age=60"  # the card changes only with the agent
 _JSON = ("application/json", "application/a2a+json")
 _STATES = frozenset(TaskState.keys())
 
-Endpoint = Callable[[Request], Awaitable[Response]]
+Endpoint = Callable[[Request], Coroutine[Any, Any, Response]]
 Refuse = Callable[[errors.A2AError, bytes], Response]
 
 
 def standard_routes(
     engine: TaskEngine,
     about: About,
-    push: PushSender | None = None,
+    push: PushSender,
     *,
     strict: bool = False,
     token_set: bool = False,
     handler: RequestHandler | None = None,
 ) -> list[BaseRoute]:
-    """To be put behind the other dialect's routes. `strict` is for the conformance kit, which has an older
-    text of the standard: no word of 0.3 in the card, HTTP+JSON as application/json, 415 for a wrong type."""
+    """They come after the routes of the specifications' endpoints. `strict` is for the conformance kit, which
+    has an older text of the standard: no 0.3 in the card, HTTP+JSON as application/json, 415 for other types.
+    """
     if handler is None:
         extended = functools.partial(agent_card, about, strict=strict, token_set=True, full=True)
         handler = A2AHandler(engine, push, extended if token_set else None)
     rpc = RpcDispatcher(handler, enable_v0_3_compat=True)
     rpc._v03_adapter = JsonRpc03(handler)
-    streams = {REST + path: endpoint for path, endpoint in RestStreams(handler).endpoints().items()}
-    rest = [route for route in create_rest_routes(handler, path_prefix=REST) if isinstance(route, Route)]
-    old = [
-        Route(REST + path, endpoint, methods=[method])
-        for (path, method), endpoint in Rest03(handler).routes().items()
+    streams = rest_streams(handler)
+    rest = [
+        (route.path, list(route.methods or ()), streams.get(route.path, route.endpoint))
+        for route in create_rest_routes(handler)
+        if isinstance(route, Route)
     ]
-    refuse = _refuse_rest_strictly if strict else _refuse_rest
+    old = [(path, [method], endpoint) for (path, method), endpoint in Rest03(handler).routes().items()]
+    refuse = functools.partial(_refuse_rest, strict=strict)
     return [
         Route(CARD, _card(about, strict, token_set), methods=["GET"]),
-        Route("/", _Door(rpc.handle_requests, _refuse_rpc, strict).serve, methods=["POST"]),
+        Route("/", _checked(rpc.handle_requests, _refuse_rpc, strict), methods=["POST"]),
         *(
-            Route(route.path, _Door(endpoint, refuse, strict).serve, methods=list(route.methods or ()))
-            for route in (*old, *rest)
-            for endpoint in (streams.get(route.path, route.endpoint),)
+            Route(REST + path, _checked(endpoint, refuse, strict), methods=methods)
+            for path, methods, endpoint in (*old, *rest)
         ),
     ]
 
@@ -91,64 +91,55 @@ def _card(about: About, strict: bool, token_set: bool) -> Endpoint:
         tag = f'"{sha256_hex(json.dumps(document, sort_keys=True))[:32]}"'
         headers = {"ETag": tag, "Cache-Control": CACHE, "Last-Modified": since, "Vary": "Host"}
         asked = request.headers.get("if-none-match", "").split(",")
-        known = {one.strip().removeprefix("W/") for one in asked}
-        if tag in known or "*" in known:
+        if {tag, "*"} & {one.strip().removeprefix("W/") for one in asked}:
             return Response(status_code=304, headers=headers)
         return JSONResponse(document, headers=headers)
 
     return card
 
 
-class _Door:
-    """What every request passes: version, content type, extensions; and its client may leave."""
+def _checked(endpoint: Endpoint, refuse: Refuse, strict: bool) -> Endpoint:
+    """The SDK's endpoint behind our checks of version, content type and extensions."""
 
-    def __init__(self, endpoint: Endpoint, refuse: Refuse, strict: bool) -> None:
-        self._endpoint = endpoint
-        self._refuse = refuse
-        self._strict = strict
-
-    async def serve(self, request: Request) -> Response:
+    async def serve(request: Request) -> Response:
         body = await request.body()
         try:
             _negotiate(request)
             _check_body(request, body)
-            response = await self._answer(request)
+            response = await unless_gone(request.receive, endpoint(request)) or Response(status_code=499)
         except errors.A2AError as error:
-            response = self._refuse(error, body)
+            response = refuse(error, body)
         if isinstance(response, EventSourceResponse):
             response = EventStream(_encoded(response.body_iterator))
         elif response.status_code == 400 and b"CONTENT_TYPE_NOT_SUPPORTED" in response.body:
-            response = self._refuse(errors.ContentTypeNotSupportedError(_message(response)), body)
-        elif self._strict and response.headers.get("content-type") == _JSON[1]:
+            sentence = _parsed(bytes(response.body))["error"]["message"]
+            response = refuse(errors.ContentTypeNotSupportedError(sentence), body)
+        elif strict and response.headers.get("content-type") == _JSON[1]:
             response.headers["content-type"] = _JSON[0]
-        _activate(request, response)
+        # All extensions that there are are always active: confirm those that the client asked for.
+        for header in (HTTP_EXTENSION_HEADER, OLD_EXTENSION_HEADER):
+            asked = get_requested_extensions(request.headers.getlist(header))
+            if active := [uri for uri in EXTENSIONS if uri in asked]:
+                response.headers[header] = ", ".join(active)
         return response
 
-    async def _answer(self, request: Request) -> Response:
-        work = asyncio.ensure_future(self._endpoint(request))
-        leaving = asyncio.ensure_future(gone(request.receive))
-        try:
-            await asyncio.wait({work, leaving}, return_when=asyncio.FIRST_COMPLETED)
-            return work.result() if work.done() else Response(status_code=499)
-        finally:
-            leaving.cancel()
-            work.cancel()
+    return serve
 
 
 def _negotiate(request: Request) -> None:
-    """The version, from header or query. The SDK looks only at the header."""
+    """Read the version from header or query, and set the header, which is all that the SDK reads."""
     said = request.headers.get(VERSION_HEADER) or request.query_params.get(VERSION_HEADER) or VERSIONS[-1]
     version = ".".join(said.strip().split(".")[:2])
     if version not in VERSIONS:
         raise errors.VersionNotSupportedError(
-            f"version {said} is not spoken here: use {' or '.join(VERSIONS)}.",
+            f"version {said} is not supported: use {' or '.join(VERSIONS)}.",
             {"supported": ",".join(VERSIONS)},
         )
     name = VERSION_HEADER.lower().encode()
     others = [header for header in request.scope["headers"] if header[0] != name]
     request.scope["headers"] = [*others, (name, version.encode())]
     if hasattr(request, "_headers"):
-        del request._headers  # made from the scope, and kept
+        del request._headers  # a cached copy of the scope's
 
 
 def _check_body(request: Request, body: bytes) -> None:
@@ -156,33 +147,23 @@ def _check_body(request: Request, body: bytes) -> None:
     if body:
         kind = request.headers.get("content-type", _JSON[0]).partition(";")[0].strip().lower()
         if kind not in _JSON:
-            raise errors.ContentTypeNotSupportedError(f"{kind} is not taken here: send JSON.")
-        if not body.isascii():
-            try:
-                body.decode()
-            except UnicodeDecodeError as error:
-                raise errors.JSONParseError(f"the body is not UTF-8: {error}.") from error
-        if body.count(b"[") + body.count(b"{") > DEPTH:
-            try:
+            raise errors.ContentTypeNotSupportedError(f"{kind} is not accepted: send JSON.")
+        try:
+            body.decode()
+            if body.count(b"[") + body.count(b"{") > DEPTH:
                 json.loads(body)
-            except RecursionError as error:
-                raise errors.JSONParseError("the body is nested too deeply.") from error
-            except ValueError:
-                pass  # for the SDK to say
+        except UnicodeDecodeError as error:
+            raise errors.JSONParseError(f"the body is not UTF-8: {error}.") from error
+        except RecursionError as error:
+            raise errors.JSONParseError("the body is nested too deeply.") from error
+        except ValueError:
+            pass  # the SDK refuses it
         if b"ListTasks" in body:
             params = _parsed(body).get("params")
             status = params.get("status") if isinstance(params, dict) else None
-    # Protobuf takes an unknown name for "any", and would list what was not asked for.
+    # For protobuf an unknown name means "any state": it would list tasks that were not asked for.
     if isinstance(status, str) and status and status not in _STATES:
         raise errors.InvalidParamsError(f"status {status!r} is none of the standard's states.")
-
-
-def _activate(request: Request, response: Response) -> None:
-    """Say which of the extensions that were asked for are on: all that there are."""
-    for header in (HTTP_EXTENSION_HEADER, OLD_EXTENSION_HEADER):
-        asked = get_requested_extensions(request.headers.getlist(header))
-        if active := [uri for uri in EXTENSIONS if uri in asked]:
-            response.headers[header] = ", ".join(active)
 
 
 async def _encoded(items: AsyncIterable[Any]) -> AsyncGenerator[bytes, None]:
@@ -194,9 +175,6 @@ async def _encoded(items: AsyncIterable[Any]) -> AsyncGenerator[bytes, None]:
             await items.aclose()
 
 
-# --- refusals ----------------------------------------------------------------------------------------------
-
-
 def _refuse_rpc(error: errors.A2AError, body: bytes) -> Response:
     asked = _parsed(body).get("id")
     known = asked if isinstance(asked, (str, int)) and not isinstance(asked, bool) else None
@@ -205,17 +183,13 @@ def _refuse_rpc(error: errors.A2AError, body: bytes) -> Response:
     return JSONResponse(build_error_response(known, said), status_code=status)
 
 
-def _refuse_rest(error: errors.A2AError, body: bytes, status: int = 0) -> Response:
+def _refuse_rest(error: errors.A2AError, body: bytes, strict: bool) -> Response:
     if isinstance(error, errors.JSONParseError):
         error = errors.InvalidRequestError(error.message)
     payload = build_rest_error_payload(error)
-    if status:
-        payload["error"]["code"] = status
+    if strict and isinstance(error, errors.ContentTypeNotSupportedError):
+        payload["error"]["code"] = 415
     return JSONResponse(payload, status_code=payload["error"]["code"])
-
-
-def _refuse_rest_strictly(error: errors.A2AError, body: bytes) -> Response:
-    return _refuse_rest(error, body, 415 if isinstance(error, errors.ContentTypeNotSupportedError) else 0)
 
 
 def _parsed(body: bytes) -> dict[str, Any]:
@@ -224,7 +198,3 @@ def _parsed(body: bytes) -> dict[str, Any]:
     except (ValueError, RecursionError):
         return {}
     return found if isinstance(found, dict) else {}
-
-
-def _message(response: Response) -> str:
-    return str(json.loads(bytes(response.body))["error"]["message"])

@@ -1,12 +1,12 @@
-"""Streams of version 1.0. What happens is put into words once, however many listen: they share the text."""
+"""Streams of events. An event of version 1.0 is encoded once for all clients."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, AsyncIterable, Awaitable, Callable
 from typing import Any
 
-from a2a.server.context import ServerCallContext
+from a2a.server.context import ServerCallContext as Context
 from a2a.server.request_handlers.request_handler import RequestHandler
 from a2a.server.request_handlers.response_helpers import build_error_response
 from a2a.server.routes.common import DefaultServerCallContextBuilder
@@ -24,84 +24,78 @@ from starlette.responses import Response
 from synapse.server.event_stream import EventStream
 from synapse.server.standard.convert import shared
 
-Frame = Callable[[str], bytes]
-
 
 @shared
 def _text(event: Any) -> str:
-    # All of it ASCII: there are clients that take more than a newline for the end of a line.
+    # ASCII only: some clients end a line at other characters than a newline.
     return json.dumps(MessageToDict(to_stream_response(event)))
 
 
 class RpcDispatcher(JsonRpcDispatcher):
     @validate_version(PROTOCOL_VERSION_1_0)
     async def _process_streaming_request(
-        self, request_id: str | int | None, request_obj: Any, context: ServerCallContext
+        self, request_id: str | int | None, request_obj: Any, context: Context
     ) -> Any:
-        begin = b'data: {"jsonrpc": "2.0", "id": ' + json.dumps(request_id).encode() + b', "result": '
-        if context.state["method"] == "SubscribeToTask":
-            stream = self.request_handler.on_subscribe_to_task(request_obj, context)
-        else:
-            stream = self.request_handler.on_message_send_stream(request_obj, context)
+        subscribes = context.state["method"] == "SubscribeToTask"
+        handler = self.request_handler
+        begin = handler.on_subscribe_to_task if subscribes else handler.on_message_send_stream
+        head = f'{{"jsonrpc": "2.0", "id": {json.dumps(request_id)}, "result": '
+        return await begun(
+            begin(request_obj, context),
+            lambda event: framed(f"{head}{_text(event)}}}"),
+            lambda error: build_error_response(request_id, error),
+        )
 
-        def failed(error: errors.A2AError) -> bytes:
-            return b"event: error\n" + _framed(json.dumps(build_error_response(request_id, error)))
-
-        return await _begun(stream, lambda text: begin + text.encode() + b"}\n\n", failed)
-
-    def _create_response(self, context: ServerCallContext, handler_result: Any) -> Response:
+    def _create_response(self, context: Context, handler_result: Any) -> Response:
         if isinstance(handler_result, AsyncGenerator):
             return EventStream(handler_result)
         response: Response = super()._create_response(context, handler_result)
         return response
 
 
-class RestStreams:
-    """The two streams of the HTTP+JSON binding."""
-
-    def __init__(self, handler: RequestHandler) -> None:
-        self._handler = handler
-        self._contexts = DefaultServerCallContextBuilder()
-
-    def endpoints(self) -> dict[str, Callable[[Request], Awaitable[Response]]]:
-        return {"/message:stream": self.send, "/tasks/{id}:subscribe": self.subscribe}
-
-    @rest_error_handler
-    async def send(self, request: Request) -> Response:
-        params = Parse(await request.body(), pb.SendMessageRequest(), ignore_unknown_fields=True)
-        return await self._stream(self._handler.on_message_send_stream, params, self._contexts.build(request))
-
-    @rest_error_handler
-    async def subscribe(self, request: Request) -> Response:
-        params = pb.SubscribeToTaskRequest(id=request.path_params["id"])
-        return await self._stream(self._handler.on_subscribe_to_task, params, self._contexts.build(request))
+def rest_streams(handler: RequestHandler) -> dict[str, Callable[[Request], Awaitable[Response]]]:
+    """The two streams of the HTTP+JSON binding, by path."""
+    contexts = DefaultServerCallContextBuilder()
 
     @validate_version(PROTOCOL_VERSION_1_0)
-    async def _stream(self, begin: Callable[..., Any], params: Any, context: ServerCallContext) -> Response:
-        def failed(error: errors.A2AError) -> bytes:
-            return b"event: error\n" + _framed(json.dumps(build_rest_error_payload(error)))
+    async def stream(begin: Callable[..., Any], params: Any, context: Context) -> Response:
+        return EventStream(await begun(begin(params, context), lambda event: framed(_text(event))))
 
-        return EventStream(await _begun(begin(params, context), _framed, failed))
+    @rest_error_handler
+    async def send(request: Request) -> Response:
+        params = Parse(await request.body(), pb.SendMessageRequest(), ignore_unknown_fields=True)
+        return await stream(handler.on_message_send_stream, params, contexts.build(request))
+
+    @rest_error_handler
+    async def subscribe(request: Request) -> Response:
+        params = pb.SubscribeToTaskRequest(id=request.path_params["id"])
+        return await stream(handler.on_subscribe_to_task, params, contexts.build(request))
+
+    return {"/message:stream": send, "/tasks/{id}:subscribe": subscribe}
 
 
-def _framed(text: str) -> bytes:
+def framed(text: str) -> bytes:
     return b"data: " + text.encode() + b"\n\n"
 
 
-async def _begun(
-    stream: AsyncGenerator[Any, None], frame: Frame, failed: Callable[[errors.A2AError], bytes]
+async def begun(
+    stream: AsyncIterable[Any],
+    frame: Callable[[Any], bytes],
+    failed: Callable[[errors.A2AError], Any] = build_rest_error_payload,
 ) -> AsyncGenerator[bytes, None]:
-    """The stream as bytes, its first event already there: what is refused is refused before it begins."""
-    first = await anext(stream)
+    """The stream as bytes. Its first event is read here, so that a refusal is not part of the stream."""
+    events = aiter(stream)
+    first = await anext(events)
 
     async def chunks() -> AsyncGenerator[bytes, None]:
         try:
-            yield frame(_text(first))
-            async for event in stream:
-                yield frame(_text(event))
+            yield frame(first)
+            async for event in events:
+                yield frame(event)
         except errors.A2AError as error:
-            yield failed(error)
+            yield b"event: error\n" + framed(json.dumps(failed(error)))
         finally:
-            await stream.aclose()
+            if isinstance(events, AsyncGenerator):
+                await events.aclose()
 
     return chunks()

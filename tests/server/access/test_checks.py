@@ -14,9 +14,10 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from starlette.types import ASGIApp as App
+from starlette.types import Receive, Scope, Send
 
 from synapse.registry import Entry
-from synapse.server.access.asgi import App, Receive, Scope, Send
 from synapse.server.access.checks import AccessCheck, Bodies, Names, names_for
 from synapse.server.access.connections import HEAD_BYTES, Connection, at_most
 from synapse.server.access.peers import NOBODY, Peer, ask_kernel, is_loopback, search_tables

@@ -25,7 +25,7 @@ def test_without_the_extra_it_is_said_how_to_get_it() -> None:
     async def test() -> None:
         async with served() as server:
             with pytest.raises(GrpcMissing, match="synapse-a2a\\[grpc\\]"):
-                await open_grpc(A2AHandler(server.engine), "127.0.0.1:0")
+                await open_grpc(A2AHandler(server.engine, server.push), "127.0.0.1:0")
 
     asyncio.run(test())
 
@@ -83,7 +83,9 @@ def test_the_same_handler_with_a_token() -> None:
         from a2a.types import a2a_pb2_grpc
 
         async with served() as server:
-            listener, port = await open_grpc(A2AHandler(server.engine), "127.0.0.1:0", "secret", rate=2)
+            listener, port = await open_grpc(
+                A2AHandler(server.engine, server.push), "127.0.0.1:0", "secret", rate=2
+            )
             async with grpc.aio.insecure_channel(f"127.0.0.1:{port}") as channel:
                 make: Any = a2a_pb2_grpc.A2AServiceStub
                 stub = make(channel)
