@@ -81,9 +81,6 @@ class FenceFinder:
             end = column + match.end() - start - len(blank)
             start, column = match.end(), _column(blank, end)
             self._items.append(column if end < column <= end + 4 else end + 1)
-        return self._fence(line, start, column)
-
-    def _fence(self, line: str, start: int, column: int) -> Fence | None:
         if not _FENCE.match(line, start):
             return None
         return fence_at(line, start, column, base=self._leave_items(column))

@@ -1,8 +1,7 @@
-"""YAML files, parsed and checked once: a cache beside the user's files holds each one as JSON.
+"""YAML files, parsed and checked once: a cache holds each one as JSON.
 
-Importing and running PyYAML costs 20 ms that the human would wait at every `synapse claude`, compiling the
-patterns that a file holds 10 more; the cache costs one stat and one read. It is only ever an optimisation:
-whatever is wrong with it, the file is parsed.
+Importing and running PyYAML takes 20 ms of every `synapse claude`, compiling the patterns in a file 10 more.
+The cache takes one stat and one read.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ import stat
 import sys
 import time
 
-from synapse.base import files, jsontext, paths
+from synapse.base import files
 from synapse.base.digest import sha256_hex
 
 TYPE_CHECKING = False
@@ -25,8 +24,6 @@ if TYPE_CHECKING:
 MAX_BYTES = 1_000_000
 CACHE_FORMAT = 2
 KINDS = frozenset(("str", "int", "float", "bool", "null", "seq", "map"))
-# A file as young as this can change again without its time stamp moving.
-SETTLED_NS = 100_000_000
 
 
 def load(
@@ -46,14 +43,16 @@ def load(
         raise
     except (OSError, ValueError) as problem:
         raise error(f"{path} cannot be read: {_reason(problem)}") from None
-    key = [_key(path, info), sys.hexversion, [_changed(source) for source in checker]]
-    cached = _read_cache(path, key)
+    key = [_key(path, info), sys.hexversion, [files.changed_ns(source) for source in checker]]
+    # The digest only keeps the names apart: the key holds the whole path.
+    name = f"{os.path.basename(path)[:80]}-{sha256_hex(path)[:8]}.json"
+    cached = files.cached(name, key)
     if cached is not None:
-        return cached["data"]
+        return cached
     text, unchanged = _read(path, info, error)
     data = check(_parse(path, text, error), path)
-    if unchanged and time.time_ns() - info.st_mtime_ns > SETTLED_NS:
-        _write_cache(path, key, data)
+    if unchanged and time.time_ns() - info.st_mtime_ns > files.SETTLED_NS:
+        files.cache(name, key, data)
     return data
 
 
@@ -166,32 +165,3 @@ def _reason(problem: Exception) -> str:
 
 def _key(path: str, info: os.stat_result) -> list[object]:
     return [CACHE_FORMAT, path, info.st_mtime_ns, info.st_ctime_ns, info.st_size, info.st_ino]
-
-
-def _changed(source: str) -> int:
-    try:
-        return os.stat(source).st_mtime_ns
-    except OSError:
-        return 0  # not a file of its own
-
-
-def _cache_path(path: str) -> str:
-    """The digest only keeps the names apart: the entry holds the whole path."""
-    return os.path.join(paths.cache_dir(), f"{os.path.basename(path)[:80]}-{sha256_hex(path)[:8]}.json")
-
-
-def _read_cache(path: str, key: list[object]) -> dict[str, Any] | None:
-    try:
-        with open(_cache_path(path), "rb") as file:
-            entry = jsontext.loads(file.read().decode())
-    except (OSError, ValueError, RecursionError):
-        return None
-    return entry if isinstance(entry, dict) and entry.get("key") == key and "data" in entry else None
-
-
-def _write_cache(path: str, key: list[object], data: object) -> None:
-    try:
-        paths.private_dir(paths.cache_dir())
-        files.replace(_cache_path(path), jsontext.dumps({"key": key, "data": data}).encode())
-    except (OSError, ValueError):
-        pass

@@ -186,13 +186,6 @@ class KeyRouter:
         """The line of the last command is still in the composer."""
         self.editor.text, self.editor.cursor = self._before
 
-    def set_names(self, names: Iterable[str] | None) -> None:
-        """The agents that can be addressed; None means any name."""
-        self.parser.set_names(names)
-
-    def set_pattern(self, pattern: str) -> None:
-        self.parser.set_pattern(pattern)
-
     def reset(self) -> None:
         """The composer is empty."""
         self.editor.clear()

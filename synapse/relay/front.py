@@ -290,12 +290,11 @@ class Front:
             self._on_gone()
 
     def _forget_console(self) -> None:
-        console, self.console, self._held = self.console, None, None
         self.overlay_layer.start_anew()
-        if console is not None:
-            self._reactor.watch(console.in_fd, 0, self._on_ready)
-            self._reactor.watch(console.out_fd, 0, self._on_ready)
-            console.close()
+        if self.console is not None:
+            self._watch(0, 0)
+            self.console.close()
+        self.console = self._held = None
         self.suspended = False
         self._link.send(wire.pack_json(wire.CONSOLE, None))
         self._rewatch()
@@ -372,10 +371,9 @@ class Front:
         self._rewatch()
 
     def show_snapshot(self, snapshot: bytes) -> None:
-        if self.console is not None:
-            self._show(self.console, snapshot)
+        self._show(self.console, snapshot)
 
-    def _show(self, console: Console, snapshot: bytes | None) -> None:
+    def _show(self, console: Console | None, snapshot: bytes | None) -> None:
         if self.console is not console or self._held is None:
             return
         self._draw(snapshot if snapshot is not None else self.read_modes().redo())

@@ -74,27 +74,20 @@ class Injector:
         self._current = name
         if request.get("draft") is not None:
             self.on_draft(str(request["draft"]))
-        self._begin([(float(delay), text.encode("latin-1")) for delay, text in request["steps"]])
-
-    # --- the relay's own ----------------------------------------------------------------------------------
+        self.run([(float(delay), text.encode("latin-1")) for delay, text in request["steps"]])
 
     def reserve(self) -> None:
         """Allow no injection until `run` is done or `release` is called."""
         self._reserved = True
 
     def run(self, steps: Steps) -> None:
-        self._begin(steps)
+        self._steps = deque(steps)
+        self._drain_left = DRAIN_AT_MOST
+        self._next()
 
     def release(self) -> None:
         self._reserved = False
         self._release_held()
-
-    # --- within -------------------------------------------------------------------------------------------
-
-    def _begin(self, steps: Steps) -> None:
-        self._steps = deque(steps)
-        self._drain_left = DRAIN_AT_MOST
-        self._next()
 
     def _next(self) -> None:
         if self._pty.backlog:  # the pause counts from when the agent has taken everything before it

@@ -40,7 +40,7 @@ class Keyboard:
         self._injector = injector
         self._on_keys = on_keys
         self._log = log
-        self._outbox = Outbox(
+        self.outbox = Outbox(
             reactor=reactor,
             link=link,
             injector=injector,
@@ -126,7 +126,7 @@ class Keyboard:
                 refusal = {"name": action[1].name, "reason": action[1].reason, "line": action[1].line}
                 self._link.send(wire.pack_json(wire.REFUSED, refusal))
             else:
-                self._outbox.send(action[1])
+                self.outbox.send(action[1])
         if passed:
             self._on_keys()
         self._tell(what)
@@ -168,22 +168,19 @@ class Keyboard:
         """The names that can be addressed, and the settings of input routing."""
         said = jsontext.loads(payload.decode())
         router = self._router
-        router.set_names([str(name) for name in said["names"]])
+        router.parser.set_names([str(name) for name in said["names"]])
         router.enabled = bool(said.get("enabled", True))
         router.parser.passthrough = bool(said.get("passthrough_on_fail", True))
         try:
             if said.get("pattern"):
-                router.set_pattern(str(said["pattern"]))
+                router.parser.set_pattern(str(said["pattern"]))
         except ValueError as error:
             self._log(f"input_routing.pattern: {error}")
-        self._outbox.host_came()
-
-    def command_taken(self, payload: bytes) -> None:
-        self._outbox.taken(payload)
+        self.outbox.host_came()
 
     def host_went(self) -> None:
         """Without a host no line is routed."""
         if self._made is not None:
-            self._made.set_names(())
+            self._made.parser.set_names(())
             self._made.parser.passthrough = True
-        self._outbox.host_went()
+        self.outbox.host_went()

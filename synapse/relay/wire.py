@@ -104,7 +104,7 @@ class Unpacker:
     def __init__(self) -> None:
         self._buffer = bytearray()
 
-    def feed(self, data: bytes) -> Iterator[tuple[int, bytes]]:
+    def feed(self, data: bytes) -> list[tuple[int, bytes]]:
         self._buffer += data
         start = 0
         view = memoryview(self._buffer)
@@ -118,7 +118,7 @@ class Unpacker:
             start = end
         view.release()
         del self._buffer[:start]
-        return iter(frames)
+        return frames
 
 
 def joined(frames: Iterable[tuple[int, bytes]]) -> Iterator[tuple[int, bytes]]:

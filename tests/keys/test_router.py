@@ -163,9 +163,9 @@ def test_routing_off_and_names_that_come_and_go() -> None:
     assert commands(it.feed(b"@codex hi\r")) == []
     it.enabled = True
     it.feed(b"@late hi")
-    it.set_names(["late"])
+    it.parser.set_names(["late"])
     assert commands(it.feed(b"\r"))[0].name == "late"
-    it.set_names([])
+    it.parser.set_names([])
     assert it.feed(b"@late hi\r") == [("pass", b"@late hi\r")]
 
 
