@@ -14,8 +14,6 @@ _BLANK = " \t"
 
 
 class Fence(NamedTuple):
-    """An opening fence."""
-
     before: str  # the marker of a list item that begins with the fence
     mark: str
     indent: int
@@ -39,9 +37,8 @@ class Fence(NamedTuple):
 
 
 class FenceFinder:
-    """Finds opening fences. It is given the lines outside of code.
-
-    While no list item is open, only the lines that may begin an item or a fence are needed.
+    """Finds opening fences in the lines outside of code. While no list item is open, it needs only the lines
+    that may begin an item or a fence.
 
     It follows list items, since a fence in an item is indented with its text. Code in an item lasts until its
     fence is closed: agents often forget to indent it.

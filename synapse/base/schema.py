@@ -36,7 +36,7 @@ AMBIGUOUS_IN_A_SET = ("[[", "--", "&&", "~~", "||")
 
 
 def is_name(text: str) -> bool:
-    """Letters, digits, _ and -, which does not begin it."""
+    """Letters, digits, `_` and `-`; the first one is not `-`."""
     return bool(text) and text[0] != "-" and _LETTERS.issuperset(text)
 
 

@@ -32,10 +32,10 @@ def load(
     check: Callable[[object, str], Any] = lambda data, _: data,
     checker: tuple[str, ...] = (),
 ) -> Any:
-    """What the file says, as JSON types. FileNotFoundError travels; all else that is wrong is an `error`.
+    """The content of the file as JSON types. Raises FileNotFoundError, or `error` for any other problem.
 
-    `check` is given what a new file says, and its path; what it returns is kept, for as long as the files
-    of the `checker` stay the same.
+    `check` gets the content and the path of a file that has changed. Its result is cached while the source
+    files in `checker` stay the same.
     """
     try:
         info = os.stat(path)
@@ -57,7 +57,7 @@ def load(
 
 
 def _read(path: str, info: os.stat_result, error: type[SynapseError]) -> tuple[str, bool]:
-    """The text, and whether the file stood still while it was read."""
+    """The text, and whether the file was unchanged while it was read."""
     if stat.S_ISDIR(info.st_mode):
         raise error(f"{path} is a directory, and must be a YAML file")
     if not stat.S_ISREG(info.st_mode):
@@ -97,19 +97,19 @@ def _parse(path: str, text: str, error: type[SynapseError]) -> object:
         what = ", ".join(part for part in (problem.context, problem.problem) if part)
         raise error(f"{path}{where}: {what or 'this is not YAML'}") from None
     except yaml.reader.ReaderError as problem:
-        # Its position counts bytes or characters as the loader has it; the first such character is the one.
+        # Its position is in bytes or characters, depending on the loader, so look for the character.
         at = text.find(chr(problem.character))
         line, column = text.count("\n", 0, at) + 1, at - text.rfind("\n", 0, at)
         raise error(f"{path}, line {line}, column {column}: {problem.reason}") from None
     except RecursionError:
         raise error(f"{path} is nested too deeply") from None
     except (TypeError, ValueError) as problem:
-        raise error(f"{path} says something that cannot be kept: {problem}") from None
+        raise error(f"{path} contains a value that cannot be stored: {problem}") from None
     return data
 
 
 def _loader(text: str) -> type[Any]:
-    """A safe loader that keeps dates as the text they are."""
+    """A safe loader that keeps dates as text."""
     import yaml
 
     # libyaml's composer overflows the C stack on deep nesting, and no depth goes without one of these.
@@ -127,7 +127,7 @@ def _loader(text: str) -> type[Any]:
 
 
 def _check_nodes(root: Any) -> None:
-    """Refuse what JSON would change without a word: keys that are no text, keys said twice, other types."""
+    """Refuse what JSON would change silently: keys that are not text, duplicate keys, other types."""
     import yaml
 
     stack, seen = [root], set()
@@ -148,7 +148,7 @@ def _check_nodes(root: Any) -> None:
                     name = key.value if isinstance(key, yaml.ScalarNode) else "here"
                     raise _refused(key, f"the key {name} must be text: put it in quotes")
                 if key.value in keys:
-                    raise _refused(key, f"{key.value} is said twice")
+                    raise _refused(key, f"{key.value} appears twice")
                 keys.add(key.value)
                 stack.append(value)
 

@@ -139,7 +139,7 @@ class Console:
             self._set([*self._modes[:3], self._modes[3] & ~termios.ECHO, *self._modes[4:]])
 
     def restore(self, last_words: str = "") -> None:
-        """Restores the modes. Waits only briefly for a terminal that nobody reads."""
+        """Restores the modes. Waits only briefly for a terminal that is not read."""
         data = last_words.encode("utf-8", "replace")
         try:
             while data and select.select([], [self._out], [], LAST_WORDS_TIMEOUT)[1]:

@@ -64,9 +64,5 @@ class Line:
         return [*rows, *shown, *footer], (len(rows) + row, column + margin(columns))
 
 
-def opened(question: Question) -> Menu | Line:
-    return Menu(question) if question.options else Line(question)
-
-
 def _heading(question: Question, columns: int) -> list[str]:
     return ["─" * columns, *(row for row, _ in wrap(for_output(question.text), columns))]

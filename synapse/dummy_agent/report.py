@@ -8,7 +8,7 @@ _PATIENCE = 0.5
 
 
 class Reporter:
-    """Does nothing if nobody listens."""
+    """Does nothing without a listener."""
 
     def __init__(self, mute: bool) -> None:
         self._path = "" if mute else os.environ.get("SYNAPSE_EVENTS", "")

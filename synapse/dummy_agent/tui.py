@@ -13,7 +13,7 @@ from synapse.dummy_agent.composer import Composer
 from synapse.dummy_agent.console import Leave
 from synapse.dummy_agent.keys import ESCAPE_TIMEOUT, Decoder, Event
 from synapse.dummy_agent.painter import Canvas, Cursor, Scroller
-from synapse.dummy_agent.question import Line, Menu, opened
+from synapse.dummy_agent.question import Line, Menu
 from synapse.dummy_agent.steps import Question
 from synapse.dummy_agent.transcript import Transcript
 from synapse.terminal.cells import crop, margin, marked
@@ -86,7 +86,7 @@ class TuiAgent(Agent):
         self._console.raw()
         screen = "\x1b[?1049h" if self._options.alt_screen else ""
         self._console.write(f"{screen}\x1b[22;0t\x1b[?2004h")
-        self._set_title(self._title or IDLE_TITLE, anew=True)
+        self._set_title(self._title or IDLE_TITLE, always=True)
         self._paint()
 
     def _leave(self) -> None:
@@ -142,7 +142,7 @@ class TuiAgent(Agent):
             raise
 
     def _ask(self, question: Question) -> str:
-        self._question = opened(question)
+        self._question = Menu(question) if question.options else Line(question)
         title = self._title
         self._set_title(IDLE_TITLE)
         self._paint()
@@ -278,7 +278,7 @@ class TuiAgent(Agent):
         footer = f"  {hint or ('esc to interrupt' if self._busy else '? for shortcuts')}"
         return [*rows, "─" * columns, *marked(text, "❯ ", columns), "─" * columns, footer], cursor
 
-    def _set_title(self, title: str, anew: bool = False) -> None:
-        if anew or title != self._title:
+    def _set_title(self, title: str, always: bool = False) -> None:
+        if always or title != self._title:
             self._console.write(f"\x1b]0;{title}\x07")
         self._title = title

@@ -94,8 +94,6 @@ class LineEditor:
         else:
             self.forget()
 
-    # --- keys ---------------------------------------------------------------------------------------------
-
     def _left(self) -> None:
         if self.cursor and self._is_one_step(self.cursor - 1):
             self.cursor -= 1

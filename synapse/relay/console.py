@@ -34,11 +34,8 @@ class Console:
 
     @classmethod
     def of_this_process(cls) -> Console:
-        """The terminal on standard input and output.
-
-        Opened again if possible: O_NONBLOCK on fd 0 itself would be shared with the user's shell and stay on
-        afterwards.
-        """
+        """The terminal on standard input and output, opened again if possible: O_NONBLOCK on fd 0 itself
+        would also apply to the user's shell."""
         fds, paths = [], []
         for fd, flags in ((0, os.O_RDONLY), (1, os.O_WRONLY)):
             try:
@@ -122,9 +119,9 @@ class Console:
 
 
 def restore_terminal(description: dict[str, Any], undo: bytes) -> None:
-    """From another process, when the relay was killed: modes off, termios back.
+    """Undo modes and raw mode from another process, after the relay was killed.
 
-    Only if the terminal is still as the relay left it: a shell that has taken it back has set its own modes.
+    Raw mode only if it is still on: a shell that has taken the terminal back has set its own.
     """
     if not all(description["paths"]):
         return
@@ -148,7 +145,7 @@ def _write_within(seconds: float, fd: int, data: bytes) -> None:
     while data and time.monotonic() < deadline:
         try:
             data = data[os.write(fd, data) :]
-        except BlockingIOError:  # full, or just written to by somebody else
+        except BlockingIOError:  # full, or another process is writing to it
             time.sleep(0.001)
 
 

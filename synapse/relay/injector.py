@@ -27,12 +27,12 @@ DONE, KEYS, OUTPUT, BUSY, SUSPENDED, STUCK = "done", "keys", "output", "busy", "
 
 
 class Injector:
-    """`told` is called with the id and the outcome of each injection."""
+    """`on_outcome` is called with the id and the outcome of each injection."""
 
-    def __init__(self, reactor: Reactor, pty: Pty, told: Callable[[str, str], None]) -> None:
+    def __init__(self, reactor: Reactor, pty: Pty, on_outcome: Callable[[str, str], None]) -> None:
         self._reactor = reactor
         self._pty = pty
-        self._told = told
+        self._on_outcome = on_outcome
         self._steps: deque[tuple[float, bytes]] = deque()
         self._current: str | None = None
         self._reserved = False
@@ -69,7 +69,7 @@ class Injector:
         elif request["output"] is not None and request["output"] != output:
             refusal = OUTPUT
         if refusal is not None:
-            self._told(name, refusal)
+            self._on_outcome(name, refusal)
             return
         self._current = name
         if request.get("draft") is not None:
@@ -117,7 +117,7 @@ class Injector:
             self.release()
             return
         self.done.append(name)  # even if the agent is stuck, a part was typed
-        self._told(name, outcome)
+        self._on_outcome(name, outcome)
         self._release_held()
 
     def _release_held(self) -> None:

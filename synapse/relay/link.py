@@ -54,7 +54,7 @@ class HostLink:
         self.ready = False
 
     def start(self) -> None:
-        """Start a host; it is given the same listening sockets as the one before."""
+        """Start a host. It inherits the same listening sockets as the one before."""
         ours, theirs = _socket.socketpair(_socket.AF_UNIX, _socket.SOCK_STREAM)
         ours.setblocking(False)
         for fd in (theirs.fileno(), *self._inherited):
@@ -81,7 +81,7 @@ class HostLink:
         self.socket = ours
         self._unpacker = wire.Unpacker()
         self._unanswered = 0
-        # The first host is given everything that came before it, a later one the last of the output.
+        # The first host gets all earlier output, a later one only the last of it.
         if self.generation > 1:
             self.spool.clear()
             self.spool.add(wire.pack(wire.OUTPUT, self.recent()))
@@ -115,7 +115,7 @@ class HostLink:
             self.spool.add(*parts)
 
     def look(self) -> bool:
-        """Send the host what waits for it, unless a burst is held back; whether it was sent."""
+        """Send the host the waiting frames, except in a burst; whether all were sent."""
         if self.socket is None:
             self.spool.stuck = True
             return True
@@ -144,7 +144,6 @@ class HostLink:
                 self.spool.clear()
 
     def recent(self) -> bytes:
-        """The last of the agent's output."""
         return b"".join(self._recent)
 
     def receive(self) -> list[tuple[int, bytes]] | None:
@@ -172,12 +171,11 @@ class HostLink:
         return True
 
     def drop(self, why: str) -> None:
-        """End this host, if it is still running."""
         if self.socket is not None:
             self._log(f"host {self.pid} replaced: {why}")
         if self.pid:
             try:
-                os.kill(self.pid, signal.SIGKILL)  # first: a closed socket would tell it that we are gone
+                os.kill(self.pid, signal.SIGKILL)  # first: a closed socket would look like a killed relay
                 os.waitpid(self.pid, 0)
             except OSError:
                 pass

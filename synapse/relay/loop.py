@@ -121,7 +121,7 @@ class Relay:
         if not waits and self._idle:
             return  # nothing waits and nothing did: a short way out, since every keystroke comes through here
         self._idle = not waits
-        read = READ if self.front.has_room() and not self._eof else 0
+        read = READ if self.front.has_space() and not self._eof else 0
         self._reactor.watch(self._pty.master, read | (WRITE if self._pty.backlog else 0), self._on_agent)
         self.front.balance()
         if link.socket is not None:
@@ -137,8 +137,6 @@ class Relay:
         if self._link.look():
             self.front.read_modes(MODES_AT_ONCE)
         self._balance()
-
-    # --- the agent ----------------------------------------------------------------------------------------
 
     def _on_agent(self, events: int) -> None:
         if events & WRITE:
@@ -217,8 +215,6 @@ class Relay:
         self._pty.signal_session(signal.SIGTERM, signal.SIGHUP, signal.SIGCONT)
         self._reactor.later(STOP_GRACE, lambda: self._pty.signal_session(signal.SIGKILL))
 
-    # --- signals ------------------------------------------------------------------------------------------
-
     def _catch_signals(self) -> None:
         os.set_blocking(self._wakeup_read, False)
         os.set_blocking(self._wakeup_write, False)
@@ -250,8 +246,6 @@ class Relay:
             elif number in _FORWARDED:
                 self._pty.signal(number)
 
-    # --- the host -----------------------------------------------------------------------------------------
-
     def _start_host(self) -> None:
         if self._link.socket is not None:
             return
@@ -280,7 +274,7 @@ class Relay:
     def _on_frame(self, kind: int, payload: bytes) -> None:
         if kind == wire.TYPE:
             self._pty.write(payload)
-            self.keyboard.typed_elsewhere(payload)
+            self.keyboard.follow(payload)
         elif kind == wire.SNAPSHOT:
             self.front.show_snapshot(payload)
         elif kind == wire.READY:

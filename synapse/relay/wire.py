@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from itertools import groupby
 
 from synapse.base import jsontext
 
@@ -122,15 +123,9 @@ class Unpacker:
 
 
 def joined(frames: Iterable[tuple[int, bytes]]) -> Iterator[tuple[int, bytes]]:
-    """The same frames, but output that follows output in one piece."""
-    output: list[bytes] = []
-    for kind, payload in frames:
+    """The same frames, with consecutive OUTPUT frames joined into one."""
+    for kind, group in groupby(frames, key=lambda frame: frame[0]):
         if kind == OUTPUT:
-            output.append(payload)
-            continue
-        if output:
-            yield OUTPUT, b"".join(output)
-            output = []
-        yield kind, payload
-    if output:
-        yield OUTPUT, b"".join(output)
+            yield OUTPUT, b"".join(payload for _, payload in group)
+        else:
+            yield from group

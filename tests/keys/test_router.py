@@ -52,7 +52,7 @@ def test_enter_is_held_back_in_every_encoding(enter: bytes) -> None:
     first, second, third = it.feed(b"@codex hi" + enter + b"more")
     assert first == ("pass", b"@codex hi") and third == ("pass", b"more")
     assert isinstance(second[1], Command)
-    assert (second[1].name, second[1].message, second[1].enter, second[1].length) == ("codex", "hi", enter, 9)
+    assert (second[1].name, second[1].message, second[1].enter) == ("codex", "hi", enter)
     assert it.line == "more"
 
 
