@@ -77,6 +77,6 @@ class Client:
             raise ValueError(str(error)) from error
 
     def close(self) -> None:
-        for fd in self.fds:
-            os.close(fd)
+        while self.fds:
+            os.close(self.fds.pop())
         self.connection.close()
