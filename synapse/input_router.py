@@ -153,4 +153,4 @@ class InputRouter:
             return
         entries = self.registry.list_agents().values()
         local = [str(entry[key]) for entry in entries for key in ("agent_type", "name") if entry.get(key)]
-        self._keys.set_names([*self._aliases(), *local])
+        self._keys.parser.set_names([*self._aliases(), *local])

@@ -14,8 +14,6 @@ _BLANK = " \t"
 
 
 class Fence(NamedTuple):
-    """An opening fence."""
-
     before: str  # the marker of a list item that begins with the fence
     mark: str
     indent: int
@@ -39,9 +37,8 @@ class Fence(NamedTuple):
 
 
 class FenceFinder:
-    """Finds opening fences. It is given the lines outside of code.
-
-    While no list item is open, only the lines that may begin an item or a fence are needed.
+    """Finds opening fences in the lines outside of code. While no list item is open, it needs only the lines
+    that may begin an item or a fence.
 
     It follows list items, since a fence in an item is indented with its text. Code in an item lasts until its
     fence is closed: agents often forget to indent it.
@@ -81,9 +78,6 @@ class FenceFinder:
             end = column + match.end() - start - len(blank)
             start, column = match.end(), _column(blank, end)
             self._items.append(column if end < column <= end + 4 else end + 1)
-        return self._fence(line, start, column)
-
-    def _fence(self, line: str, start: int, column: int) -> Fence | None:
         if not _FENCE.match(line, start):
             return None
         return fence_at(line, start, column, base=self._leave_items(column))

@@ -1,6 +1,20 @@
-"""Files that are replaced as a whole: a reader sees the old content or the new, never a part of it."""
+"""Files that are replaced as a whole: a reader sees the old content or the new, never a part of it.
+
+The cache under ~/.synapse holds results as JSON, each with a key that says what it was made from. It is only
+an optimisation: a result that cannot be read is made again, one that cannot be written is not stored.
+"""
+
+from __future__ import annotations
 
 import os
+
+from synapse.base import jsontext, paths
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+SETTLED_NS = 100_000_000  # a file as young as this can change again without its time stamp moving
 
 
 def replace(path: str, content: bytes, mode: int = 0o600) -> None:
@@ -21,3 +35,29 @@ def replace(path: str, content: bytes, mode: int = 0o600) -> None:
         except OSError:
             pass  # the first error is the one to report
         raise
+
+
+def cached(name: str, key: list[object]) -> Any:
+    """The result in the cache file `name`, or None if there is none with this key."""
+    try:
+        with open(os.path.join(paths.cache_dir(), name), "rb") as file:
+            entry = jsontext.loads(file.read().decode())
+    except (OSError, ValueError, RecursionError):
+        return None
+    return entry.get("data") if isinstance(entry, dict) and entry.get("key") == key else None
+
+
+def cache(name: str, key: list[object], data: object) -> None:
+    try:
+        directory = paths.private_dir(paths.cache_dir())
+        replace(os.path.join(directory, name), jsontext.dumps({"key": key, "data": data}).encode())
+    except (OSError, ValueError):
+        pass
+
+
+def changed_ns(path: str) -> int:
+    """When `path` was last changed; 0 if it cannot be read."""
+    try:
+        return os.stat(path).st_mtime_ns
+    except OSError:
+        return 0

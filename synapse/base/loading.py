@@ -1,4 +1,4 @@
-"""Slow imports, in a thread beside the event loop, one at a time: two threads must not import at once."""
+"""Slow imports in a thread beside the event loop, one at a time: two threads must not import at once."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import asyncio
 import importlib
 import threading
 
-_turn = threading.Lock()  # not of one event loop: scripts may have several
+_turn = threading.Lock()  # not an asyncio lock: scripts may have several event loops
 
 
 async def load(*modules: str) -> None:
-    """Have these imported; whoever imports them afterwards does not wait."""
+    """Import these modules, so that a later import of them takes no time."""
     for module in modules:
         await asyncio.to_thread(_import, module)
 

@@ -89,20 +89,14 @@ def runtime_dir() -> str:
     base = os.environ.get("XDG_RUNTIME_DIR")
     if not base or len(base) > 40 or not os.access(base, os.W_OK):
         base = f"/tmp/synapse-{os.getuid()}"
-        private_dir(base)
-        check_private(base)
+        status = os.lstat(private_dir(base))
+        if status.st_uid != os.getuid() or status.st_mode & 0o077 or not os.path.isdir(base):
+            raise PermissionError(1, "not a private directory of this user", base)
     return private_dir(os.path.join(base, "synapse-" + sha256_hex(homes)[:10]))
 
 
-def check_private(path: str) -> None:
-    """Raise PermissionError for a directory in a shared place that another user may have created."""
-    status = os.lstat(path)
-    if status.st_uid != os.getuid() or status.st_mode & 0o077 or not os.path.isdir(path):
-        raise PermissionError(1, "not a private directory of this user", path)
-
-
 def control_socket(agent_id: str) -> str:
-    """The host's private socket: HTTP for our own commands."""
+    """The host's private socket: HTTP for Synapse's own commands."""
     return os.path.join(runtime_dir(), agent_id[:16] + ".http")
 
 
@@ -112,7 +106,7 @@ def events_socket(agent_id: str) -> str:
 
 
 def attach_socket(agent_id: str) -> str:
-    """The relay's own socket: terminals that attach."""
+    """The relay's socket, on which terminals attach."""
     return os.path.join(runtime_dir(), agent_id[:16] + ".tty")
 
 

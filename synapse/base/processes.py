@@ -1,4 +1,4 @@
-"""Processes that are not our children, identified even if a pid is reused."""
+"""Processes that are not children of this one, identified even if a pid is reused."""
 
 import os
 import time

@@ -36,7 +36,7 @@ AMBIGUOUS_IN_A_SET = ("[[", "--", "&&", "~~", "||")
 
 
 def is_name(text: str) -> bool:
-    """Letters, digits, _ and -, which does not begin it."""
+    """Letters, digits, `_` and `-`; the first one is not `-`."""
     return bool(text) and text[0] != "-" and _LETTERS.issuperset(text)
 
 
@@ -64,7 +64,6 @@ def shown(value: object) -> str:
 class Kind:
     """`expected` completes "X must be …"; `take` returns the checked value or raises ValueError."""
 
-    __slots__ = ()
     expected = "a value"
 
     def take(self, value: object) -> Any:
@@ -74,9 +73,10 @@ class Kind:
         try:
             return self.take(value)
         except ValueError as error:
-            why = str(error)
+            return self._refuse(value, at, problems, str(error))
+
+    def _refuse(self, value: object, at: str, problems: list[str], why: str = "") -> None:
         problems.append(f"{at} {why}" if why else f"{at} must be {self.expected}, not {shown(value)}")
-        return None
 
     def read(self, text: str) -> object:
         """An environment variable's text as YAML would have given it."""
@@ -88,7 +88,6 @@ class Kind:
 
 
 class Text(Kind):
-    __slots__ = ("empty",)
     expected = "text"
 
     def __init__(self, empty: bool = True) -> None:
@@ -107,7 +106,6 @@ class Text(Kind):
 
 
 class Boolean(Kind):
-    __slots__ = ()
     expected = "true or false"
 
     def take(self, value: object) -> bool:
@@ -121,7 +119,6 @@ class Boolean(Kind):
 
 
 class Number(Kind):
-    __slots__ = ("expected", "high", "low")
     expected: str
     noun = "a number"
     types: tuple[type, ...] = (int, float)
@@ -137,24 +134,20 @@ class Number(Kind):
         return value
 
     def read(self, text: str) -> object:
-        try:
-            return int(text)
-        except ValueError:
-            pass
-        try:
-            return float(text)
-        except ValueError:
-            return text
+        for convert in (int, float):
+            try:
+                return convert(text)
+            except ValueError:
+                pass
+        return text
 
 
 class Integer(Number):
-    __slots__ = ()
     noun = "a whole number"
     types = (int,)
 
 
 class Choice(Kind):
-    __slots__ = ("expected", "words")
     expected: str
 
     def __init__(self, *words: str) -> None:
@@ -173,7 +166,6 @@ class Choice(Kind):
 class Regex(Kind):
     """A pattern that compiles, kept as text. `names` are words with a meaning of their own."""
 
-    __slots__ = ("groups", "names")
     expected = "a regular expression"
 
     def __init__(self, names: Iterable[str] = (), groups: int = 0) -> None:
@@ -214,7 +206,6 @@ def compiled(pattern: str) -> re.Pattern[str]:
 class Ports(Kind):
     """`8100-8109` or `8100`, as (first, last)."""
 
-    __slots__ = ()
     expected = "a port or a range of ports such as 8100-8109, from 1 to 65535"
 
     def take(self, value: object) -> tuple[int, int]:
@@ -237,7 +228,6 @@ class Ports(Kind):
 class Words(Kind):
     """A command: a list of words, or one text that is split as a shell would."""
 
-    __slots__ = ()
     expected = "a command: text, or a list of text"
 
     def take(self, value: object) -> list[str]:
@@ -257,7 +247,6 @@ class Words(Kind):
 
 
 class ListOf(Kind):
-    __slots__ = ("kind",)
     expected = "a list"
 
     def __init__(self, kind: Kind) -> None:
@@ -265,8 +254,7 @@ class ListOf(Kind):
 
     def check(self, value: object, at: str, problems: list[str]) -> Any:
         if not isinstance(value, list):
-            problems.append(f"{at} must be a list, not {shown(value)}")
-            return None
+            return self._refuse(value, at, problems)
         return [self.kind.check(item, f"{at}[{index}]", problems) for index, item in enumerate(value)]
 
     def build(self, value: Any) -> tuple[Any, ...]:
@@ -276,7 +264,6 @@ class ListOf(Kind):
 class MappingOf(Kind):
     """Any keys that `key` takes, each with a value of `kind`, or none where `null` allows it."""
 
-    __slots__ = ("key", "key_rule", "kind", "null")
     expected = "a mapping"
 
     def __init__(self, kind: Kind, key: Callable[[str], bool], key_rule: str, null: bool = False) -> None:
@@ -284,8 +271,7 @@ class MappingOf(Kind):
 
     def check(self, value: object, at: str, problems: list[str]) -> Any:
         if not isinstance(value, dict):
-            problems.append(f"{at} must be a mapping, not {shown(value)}")
-            return None
+            return self._refuse(value, at, problems)
         result: dict[str, Any] = {}
         for key, item in value.items():
             if not self.key(key):
@@ -303,7 +289,6 @@ class MappingOf(Kind):
 class Section(Kind):
     """Named fields. A field that is empty (null) stays None: the reader puts its default there."""
 
-    __slots__ = ("fields", "required")
     expected = "a mapping of fields"
 
     def __init__(self, fields: dict[str, Kind], required: Iterable[str] = ()) -> None:
@@ -311,11 +296,9 @@ class Section(Kind):
         self.required = tuple(required)
 
     def check(self, value: object, at: str, problems: list[str]) -> Any:
-        if value is None:
-            value = {}
+        value = {} if value is None else value
         if not isinstance(value, dict):
-            problems.append(f"{at or 'the file'} must be {self.expected}, not {shown(value)}")
-            return None
+            return self._refuse(value, at or "the file", problems)
         prefix = f"{at}." if at else ""
         result = {}
         for key, item in value.items():
@@ -336,8 +319,6 @@ REQUIRED = object()  # in place of a default
 
 
 class Field:
-    __slots__ = ("default", "help", "kind")
-
     def __init__(self, kind: Kind, default: Any, help: str) -> None:
         self.kind, self.default, self.help = kind, default, help
 
@@ -352,29 +333,17 @@ def field(kind: Kind, default: object = None, help: str = "") -> Any:
 class RecordOf(Section):
     """The fields that a record declares. Attributes without a declaration are given to `build` by name."""
 
-    __slots__ = ("declared", "defaults", "record")
-
     def __init__(self, record: type[Record]) -> None:
         self.record = record
-        self.declared: dict[str, Field] = {}
-        self.defaults: dict[str, Any] = {}
-        kinds: dict[str, Kind] = {}
-        required = []
-        for name in record.names:
-            found = getattr(record, name, None)
-            if isinstance(found, Field):
-                self.declared[name] = found
-                self.defaults[name] = found.default
-                kinds[name] = found.kind
-                if found.default is REQUIRED:
-                    required.append(name)
-        super().__init__(kinds, required)
+        found = {name: getattr(record, name, None) for name in record.names}
+        self.declared = {name: field for name, field in found.items() if isinstance(field, Field)}
+        self.defaults = {name: field.default for name, field in self.declared.items()}
+        required = [name for name, default in self.defaults.items() if default is REQUIRED]
+        super().__init__({name: field.kind for name, field in self.declared.items()}, required)
 
     def build(self, value: Any, **others: object) -> Any:
         for name, field in self.declared.items():
-            item = value.get(name)
-            if item is None:
-                item = field.default
+            item = field.default if value.get(name) is None else value[name]
             others[name] = None if item is None else field.kind.build(item)
         return self.record(**others)
 

@@ -1,8 +1,8 @@
-"""Which of the URLs that others give us we call.
+"""Checks URLs that come from other programs before Synapse calls them.
 
-A name is resolved here and the addresses are checked, and the caller connects to one of exactly these
-(`Pinned`), so that it does not matter if the name changes its meaning. Check when a URL is set and again
-when it is used, and check the target of every redirect.
+The name is resolved and the addresses are checked here. The caller connects to one of these addresses
+(`Pinned`), so a later change of the name has no effect. Check a URL when it is set and again when it is used,
+and check the target of every redirect.
 """
 
 import asyncio
@@ -73,7 +73,7 @@ def resolve(host: str, port: int) -> list[str]:
 def pin_url(
     url: str, allow_private: bool = False, allow_loopback: bool = False, resolver: Resolver = resolve
 ) -> Pinned:
-    """The addresses to connect to. Raises UrlRefused unless this is a URL that we would call."""
+    """The addresses to connect to. Raises UrlRefused for a URL that must not be called."""
     parts, host, port = _split(url)
     addresses = resolver(host, port)
     if not addresses:

@@ -1,8 +1,7 @@
-"""YAML files, parsed and checked once: a cache beside the user's files holds each one as JSON.
+"""YAML files, parsed and checked once: a cache holds each one as JSON.
 
-Importing and running PyYAML costs 20 ms that the human would wait at every `synapse claude`, compiling the
-patterns that a file holds 10 more; the cache costs one stat and one read. It is only ever an optimisation:
-whatever is wrong with it, the file is parsed.
+Importing and running PyYAML takes 20 ms of every `synapse claude`, compiling the patterns in a file 10 more.
+The cache takes one stat and one read.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ import stat
 import sys
 import time
 
-from synapse.base import files, jsontext, paths
+from synapse.base import files
 from synapse.base.digest import sha256_hex
 
 TYPE_CHECKING = False
@@ -25,8 +24,6 @@ if TYPE_CHECKING:
 MAX_BYTES = 1_000_000
 CACHE_FORMAT = 2
 KINDS = frozenset(("str", "int", "float", "bool", "null", "seq", "map"))
-# A file as young as this can change again without its time stamp moving.
-SETTLED_NS = 100_000_000
 
 
 def load(
@@ -35,10 +32,10 @@ def load(
     check: Callable[[object, str], Any] = lambda data, _: data,
     checker: tuple[str, ...] = (),
 ) -> Any:
-    """What the file says, as JSON types. FileNotFoundError travels; all else that is wrong is an `error`.
+    """The content of the file as JSON types. Raises FileNotFoundError, or `error` for any other problem.
 
-    `check` is given what a new file says, and its path; what it returns is kept, for as long as the files
-    of the `checker` stay the same.
+    `check` gets the content and the path of a file that has changed. Its result is cached while the source
+    files in `checker` stay the same.
     """
     try:
         info = os.stat(path)
@@ -46,19 +43,21 @@ def load(
         raise
     except (OSError, ValueError) as problem:
         raise error(f"{path} cannot be read: {_reason(problem)}") from None
-    key = [_key(path, info), sys.hexversion, [_changed(source) for source in checker]]
-    cached = _read_cache(path, key)
+    key = [_key(path, info), sys.hexversion, [files.changed_ns(source) for source in checker]]
+    # The digest only keeps the names apart: the key holds the whole path.
+    name = f"{os.path.basename(path)[:80]}-{sha256_hex(path)[:8]}.json"
+    cached = files.cached(name, key)
     if cached is not None:
-        return cached["data"]
+        return cached
     text, unchanged = _read(path, info, error)
     data = check(_parse(path, text, error), path)
-    if unchanged and time.time_ns() - info.st_mtime_ns > SETTLED_NS:
-        _write_cache(path, key, data)
+    if unchanged and time.time_ns() - info.st_mtime_ns > files.SETTLED_NS:
+        files.cache(name, key, data)
     return data
 
 
 def _read(path: str, info: os.stat_result, error: type[SynapseError]) -> tuple[str, bool]:
-    """The text, and whether the file stood still while it was read."""
+    """The text, and whether the file was unchanged while it was read."""
     if stat.S_ISDIR(info.st_mode):
         raise error(f"{path} is a directory, and must be a YAML file")
     if not stat.S_ISREG(info.st_mode):
@@ -98,19 +97,19 @@ def _parse(path: str, text: str, error: type[SynapseError]) -> object:
         what = ", ".join(part for part in (problem.context, problem.problem) if part)
         raise error(f"{path}{where}: {what or 'this is not YAML'}") from None
     except yaml.reader.ReaderError as problem:
-        # Its position counts bytes or characters as the loader has it; the first such character is the one.
+        # Its position is in bytes or characters, depending on the loader, so look for the character.
         at = text.find(chr(problem.character))
         line, column = text.count("\n", 0, at) + 1, at - text.rfind("\n", 0, at)
         raise error(f"{path}, line {line}, column {column}: {problem.reason}") from None
     except RecursionError:
         raise error(f"{path} is nested too deeply") from None
     except (TypeError, ValueError) as problem:
-        raise error(f"{path} says something that cannot be kept: {problem}") from None
+        raise error(f"{path} contains a value that cannot be stored: {problem}") from None
     return data
 
 
 def _loader(text: str) -> type[Any]:
-    """A safe loader that keeps dates as the text they are."""
+    """A safe loader that keeps dates as text."""
     import yaml
 
     # libyaml's composer overflows the C stack on deep nesting, and no depth goes without one of these.
@@ -128,7 +127,7 @@ def _loader(text: str) -> type[Any]:
 
 
 def _check_nodes(root: Any) -> None:
-    """Refuse what JSON would change without a word: keys that are no text, keys said twice, other types."""
+    """Refuse what JSON would change silently: keys that are not text, duplicate keys, other types."""
     import yaml
 
     stack, seen = [root], set()
@@ -149,7 +148,7 @@ def _check_nodes(root: Any) -> None:
                     name = key.value if isinstance(key, yaml.ScalarNode) else "here"
                     raise _refused(key, f"the key {name} must be text: put it in quotes")
                 if key.value in keys:
-                    raise _refused(key, f"{key.value} is said twice")
+                    raise _refused(key, f"{key.value} appears twice")
                 keys.add(key.value)
                 stack.append(value)
 
@@ -166,32 +165,3 @@ def _reason(problem: Exception) -> str:
 
 def _key(path: str, info: os.stat_result) -> list[object]:
     return [CACHE_FORMAT, path, info.st_mtime_ns, info.st_ctime_ns, info.st_size, info.st_ino]
-
-
-def _changed(source: str) -> int:
-    try:
-        return os.stat(source).st_mtime_ns
-    except OSError:
-        return 0  # not a file of its own
-
-
-def _cache_path(path: str) -> str:
-    """The digest only keeps the names apart: the entry holds the whole path."""
-    return os.path.join(paths.cache_dir(), f"{os.path.basename(path)[:80]}-{sha256_hex(path)[:8]}.json")
-
-
-def _read_cache(path: str, key: list[object]) -> dict[str, Any] | None:
-    try:
-        with open(_cache_path(path), "rb") as file:
-            entry = jsontext.loads(file.read().decode())
-    except (OSError, ValueError, RecursionError):
-        return None
-    return entry if isinstance(entry, dict) and entry.get("key") == key and "data" in entry else None
-
-
-def _write_cache(path: str, key: list[object], data: object) -> None:
-    try:
-        paths.private_dir(paths.cache_dir())
-        files.replace(_cache_path(path), jsontext.dumps({"key": key, "data": data}).encode())
-    except (OSError, ValueError):
-        pass

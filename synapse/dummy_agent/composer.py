@@ -1,5 +1,7 @@
 """The text being written: an editor with placeholders for long pastes, and a history."""
 
+from collections.abc import Callable
+
 from synapse.base.text import for_output
 from synapse.dummy_agent.keys import Event
 from synapse.terminal.cells import char_width, width
@@ -72,21 +74,12 @@ class Composer:
         elif value in _EDITS:
             _EDITS[value](self)
 
-    def newline(self) -> None:
-        self.insert("\n")
+    def delete(self) -> None:
+        self._remove(self.cursor, self.cursor + 1)
 
     def backspace(self) -> None:
         if self.cursor:
             self._remove(self.cursor - 1, self.cursor)
-
-    def delete(self) -> None:
-        self._remove(self.cursor, self.cursor + 1)
-
-    def kill_to_start(self) -> None:
-        self._remove(self._line_start(), self.cursor)
-
-    def kill_to_end(self) -> None:
-        self._remove(self.cursor, self._line_end())
 
     def kill_word(self) -> None:
         start = self.cursor
@@ -96,17 +89,8 @@ class Composer:
             start -= 1
         self._remove(start, self.cursor)
 
-    def left(self) -> None:
-        self.cursor = max(0, self.cursor - 1)
-
-    def right(self) -> None:
-        self.cursor = min(len(self.cells), self.cursor + 1)
-
-    def home(self) -> None:
-        self.cursor = self._line_start()
-
-    def end(self) -> None:
-        self.cursor = self._line_end()
+    def move(self, to: int) -> None:
+        self.cursor = min(max(0, to), len(self.cells))
 
     def up(self) -> None:
         """Moves to the line above; on the first line, to the previous message."""
@@ -176,20 +160,21 @@ class Composer:
         return end
 
 
-_EDITS = {
-    "newline": Composer.newline,
-    "backspace": Composer.backspace,
-    "delete": Composer.delete,
-    "ctrl-d": Composer.delete,
-    "ctrl-u": Composer.kill_to_start,
-    "ctrl-k": Composer.kill_to_end,
-    "ctrl-w": Composer.kill_word,
-    "ctrl-a": Composer.home,
-    "home": Composer.home,
-    "ctrl-e": Composer.end,
-    "end": Composer.end,
-    "left": Composer.left,
-    "right": Composer.right,
-    "up": Composer.up,
-    "down": Composer.down,
+_EDITS: dict[str, Callable[[Composer], None]] = {
+    key: edit
+    for keys, edit in (
+        ("newline", lambda composer: composer.insert("\n")),
+        ("backspace", Composer.backspace),
+        ("delete ctrl-d", Composer.delete),
+        ("ctrl-u", lambda composer: composer._remove(composer._line_start(), composer.cursor)),
+        ("ctrl-k", lambda composer: composer._remove(composer.cursor, composer._line_end())),
+        ("ctrl-w", Composer.kill_word),
+        ("ctrl-a home", lambda composer: composer.move(composer._line_start())),
+        ("ctrl-e end", lambda composer: composer.move(composer._line_end())),
+        ("left", lambda composer: composer.move(composer.cursor - 1)),
+        ("right", lambda composer: composer.move(composer.cursor + 1)),
+        ("up", Composer.up),
+        ("down", Composer.down),
+    )
+    for key in keys.split()
 }

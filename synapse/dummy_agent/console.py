@@ -7,11 +7,17 @@ import termios
 from collections.abc import Iterable
 from typing import Any
 
-from synapse.dummy_agent.process import Leave
-
 FATAL = (signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 LAST_WORDS_TIMEOUT = 0.5
 _PIPE_CHUNK = 4096  # a pipe that select calls writable takes this much without blocking
+
+
+class Leave(Exception):
+    """Ends the process with this status, after the terminal was restored."""
+
+    def __init__(self, status: int) -> None:
+        super().__init__(status)
+        self.status = status
 
 
 class Console:
@@ -29,7 +35,7 @@ class Console:
         os.set_blocking(wake, False)
         signal.set_wakeup_fd(wake, warn_on_full_buffer=False)
         for number in (*watched, *FATAL):
-            signal.signal(number, _noted)
+            signal.signal(number, lambda *_: None)  # the number comes through the wake-up descriptor
         if immortal:
             signal.signal(signal.SIGHUP, signal.SIG_IGN)
             signal.signal(signal.SIGTERM, signal.SIG_IGN)
@@ -79,22 +85,18 @@ class Console:
             return None
         except OSError:
             data = b""
-        if not data and self.is_terminal and self._hung_up():
-            self._hang_up()
-            return None
+        if not data and self.is_terminal:
+            try:
+                termios.tcgetattr(0)
+            except termios.error:
+                self._hang_up()
+                return None
         return data
-
-    def _hung_up(self) -> bool:
-        try:
-            termios.tcgetattr(0)
-        except termios.error:
-            return True
-        return False
 
     def _hang_up(self) -> None:
         if not self._immortal:
             raise Leave(128 + signal.SIGHUP)
-        self._reading = False  # nothing will ever come again, and select would say so without end
+        self._reading = False  # otherwise select would report the end of the input for ever
 
     def write(self, text: str | bytes) -> None:
         """Writes all of it, and waits while the terminal is full."""
@@ -137,7 +139,7 @@ class Console:
             self._set([*self._modes[:3], self._modes[3] & ~termios.ECHO, *self._modes[4:]])
 
     def restore(self, last_words: str = "") -> None:
-        """Restores the modes. Waits only briefly for a terminal that nobody reads."""
+        """Restores the modes. Waits only briefly for a terminal that is not read."""
         data = last_words.encode("utf-8", "replace")
         try:
             while data and select.select([], [self._out], [], LAST_WORDS_TIMEOUT)[1]:
@@ -152,7 +154,3 @@ class Console:
             termios.tcsetattr(0, termios.TCSANOW, modes)
         except termios.error:
             pass  # hung up
-
-
-def _noted(number: int, frame: object) -> None:
-    """The wake-up descriptor has carried the number already."""

@@ -40,7 +40,7 @@ class Decoder:
             if self._state == "paste":
                 position = self._paste(data, position, events)
                 continue
-            self._byte(data[position], events)
+            getattr(self, f"_in_{self._state}")(data[position], events)
             position += 1
         return events
 
@@ -57,20 +57,11 @@ class Decoder:
         self._held.clear()
         return position + used
 
-    def _byte(self, byte: int, events: list[Event]) -> None:
-        if self._state == "esc":
-            self._after_escape(byte, events)
-        elif self._state == "ss3":
-            self._state = "ground"
-            events += _named(_FINAL.get(chr(byte)) or ("enter" if byte == 0x4D else None))
-        elif self._state == "csi":
-            self._in_csi(byte, events)
-        elif self._state == "string":
-            self._in_string(byte)
-        else:
-            self._ground(byte, events)
+    def _in_ss3(self, byte: int, events: list[Event]) -> None:
+        self._state = "ground"
+        events += _named(_FINAL.get(chr(byte)) or ("enter" if byte == 0x4D else None))
 
-    def _ground(self, byte: int, events: list[Event]) -> None:
+    def _in_ground(self, byte: int, events: list[Event]) -> None:
         if byte >= 0x80:
             events += [("text", char) for char in self._utf8.decode(bytes((byte,)))]
             return
@@ -85,7 +76,7 @@ class Decoder:
         elif 0 < byte <= 0x1A:
             events += _control(chr(byte + 0x60))
 
-    def _after_escape(self, byte: int, events: list[Event]) -> None:
+    def _in_esc(self, byte: int, events: list[Event]) -> None:
         self._state = "ground"
         if byte == 0x1B:
             events.append(("key", "esc"))
@@ -102,7 +93,7 @@ class Decoder:
             events.append(("key", f"alt-{chr(byte)}"))
         else:
             events.append(("key", "esc"))
-            self._ground(byte, events)
+            self._in_ground(byte, events)
 
     def _start(self, state: str) -> None:
         self._state = state
@@ -114,7 +105,7 @@ class Decoder:
             return
         self._state = "ground"
         if not 0x40 <= byte <= 0x7E:
-            self._ground(byte, events)
+            self._in_ground(byte, events)
             return
         held = self._held.decode("ascii")
         if held == "200" and byte == 0x7E:
@@ -122,7 +113,7 @@ class Decoder:
             return
         events += _csi(held, chr(byte))
 
-    def _in_string(self, byte: int) -> None:
+    def _in_string(self, byte: int, events: list[Event]) -> None:
         """Skips a reply of the terminal to a query, up to BEL or ST."""
         if byte == 0x07 or (byte == 0x5C and self._held.endswith(b"\x1b")):
             self._state = "ground"

@@ -6,35 +6,19 @@ from argparse import Namespace
 
 from synapse.base.text import for_output
 from synapse.dummy_agent import script
-from synapse.dummy_agent.console import Console
-from synapse.dummy_agent.process import QUIT_WITHIN, Interrupted, Leave, end, fact
-from synapse.dummy_agent.report import Reporter
-from synapse.dummy_agent.steps import Fact, Flood, Question, Raw, Step, Text, Title, Wait
+from synapse.dummy_agent.agent import QUIT_WITHIN, Agent, Interrupted
+from synapse.dummy_agent.console import Leave
+from synapse.dummy_agent.steps import Question
 
 PROMPT = "dummy> "
 
 
-class LineAgent:
+class LineAgent(Agent):
     def __init__(self, options: Namespace, banner: str) -> None:
-        self._console = Console((signal.SIGINT, signal.SIGCONT), immortal=options.ignore_hup)
-        self._options = options
-        self._banner = banner
+        super().__init__(options, banner, (signal.SIGINT, signal.SIGCONT))
         self._received = b""
         self._ended = False
         self._shown = ""
-        self._reporter = Reporter(options.mute)
-
-    def run(self) -> int:
-        try:
-            self._start()
-            while True:
-                message = self._next_message()
-                if message.strip():
-                    self._answer(message)
-        except Leave as leave:
-            return leave.status
-        finally:
-            self._console.restore()
 
     def _start(self) -> None:
         try:
@@ -44,7 +28,10 @@ class LineAgent:
         except Interrupted:
             raise Leave(130) from None
         self._console.write(f"{self._banner}\n")
-        self._reporter.ready()
+        self._reporter.state("ready")
+
+    def _leave(self) -> None:
+        self._console.restore()
 
     def _next_message(self) -> str:
         interrupted = float("-inf")
@@ -52,12 +39,10 @@ class LineAgent:
             try:
                 return self._line(PROMPT)
             except Interrupted:
-                now = time.monotonic()
-                if now - interrupted < QUIT_WITHIN:
-                    self._console.write("\n")
-                    raise Leave(130) from None
-                interrupted = now
                 self._console.write("\n")
+                if time.monotonic() - interrupted < QUIT_WITHIN:
+                    raise Leave(130) from None
+                interrupted = time.monotonic()
 
     def _line(self, prompt: str, secret: bool = False) -> str:
         """One complete line. At the end of the input, the last line, and then the agent ends."""
@@ -87,76 +72,42 @@ class LineAgent:
             self._console.silence()
         self._console.write(prompt)
 
-    def _answer(self, message: str) -> None:
+    def _begin(self, message: str) -> None:
         self._shown = ""
-        self._reporter.started(message)
-        outcome = "completed"
-        try:
-            for step in script.steps(message):
-                self._perform(step)
-        except Interrupted:
-            outcome = "interrupted"
-            self._console.write("\n^C interrupted")
-            self._shown = "interrupted"
+
+    def _show_interrupted(self) -> None:
+        self._say("\n^C interrupted")
+
+    def _finish(self) -> None:
         if self._shown and not self._shown.endswith("\n"):
             self._console.write("\n")
-        self._reporter.ended(outcome)
-
-    def _perform(self, step: Step) -> None:
-        match step:
-            case Text():
-                self._stream(step.text)
-            case Fact():
-                self._stream(fact(step))
-            case Wait():
-                self._rest(step.seconds, deaf=step.deaf)
-            case Question():
-                self._stream(step.reply(self._ask(step)))
-            case Raw():
-                self._console.write(step.data)
-                self._shown = "raw"
-            case Title():
-                self._console.write(f"\x1b]0;{for_output(step.text)}\x07")
-            case Flood():
-                self._flood(step.lines)
-            case _:
-                end(step)
 
     def _stream(self, text: str) -> None:
-        shown = for_output(text)
-        for chunk in script.words(shown) if self._options.delay else [shown]:
-            self._console.write(chunk)
-            self._reporter.said(chunk)
-            self._shown = chunk or self._shown
-            self._rest(self._options.delay)
+        super()._stream(for_output(text))
 
-    def _rest(self, seconds: float, deaf: bool = False) -> None:
+    def _say(self, chunk: str) -> None:
+        self._console.write(chunk)
+        self._shown = chunk or self._shown
+
+    def _write_raw(self, data: bytes) -> None:
+        self._console.write(data)
+        self._shown = "raw"
+
+    def _set_title(self, title: str) -> None:
+        self._console.write(f"\x1b]0;{title}\x07")
+
+    def _pump(self, timeout: float | None, writing: bool = False) -> None:
         """Waits for signals only; what is typed in the meantime stays in the kernel."""
-        until = time.monotonic() + seconds
-        left = seconds
-        while True:
-            _, signals = self._console.wait(max(0.0, left), reading=False)
-            if signal.SIGINT in signals and not deaf:
-                raise Interrupted
-            left = until - time.monotonic()
-            if left <= 0:
-                return
-
-    def _flood(self, lines: int) -> None:
-        for start in range(1, lines + 1, 1000):
-            block = script.flood_block(start, min(1000, lines + 1 - start))
-            while block:
-                block = block[self._console.offer(block) :]
-                _, signals = self._console.wait(None if block else 0, reading=False, writing=bool(block))
-                if signal.SIGINT in signals:
-                    raise Interrupted
+        _, signals = self._console.wait(timeout, reading=False, writing=writing)
+        if signal.SIGINT in signals and not self._deaf:
+            raise Interrupted
 
     def _ask(self, question: Question) -> str:
-        self._reporter.asks()
+        self._reporter.state("input_required")
         try:
             return self._put(question)
         finally:
-            self._reporter.goes_on()
+            self._reporter.state("processing")
 
     def _put(self, question: Question) -> str:
         if question.kind == "password":

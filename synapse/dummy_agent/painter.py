@@ -56,15 +56,12 @@ class Scroller:
 
     def erase(self, size: Size) -> str:
         """Erases the live rows and leaves the cursor where the first one was."""
-        above = sum(self._reflowed(row, size) for row in self._live[: self._at[0]])
-        if size != self._size:
-            above += self._at[1] // size[0]
+        above = self._at[0]
+        if size != self._size:  # terminals rewrap rows that no longer fit
+            wrapped = sum(max(1, -(-width(row) // size[0])) for row in self._live[:above])
+            above = wrapped + self._at[1] // size[0]
         self._live, self._cursor, self._at = [], None, (0, 0)
         return f"{_vertical(-above)}\r\x1b[J"
-
-    def _reflowed(self, row: str, size: Size) -> int:
-        """How many rows a painted row has become: terminals rewrap what no longer fits."""
-        return 1 if size == self._size else max(1, -(-width(row) // size[0]))
 
     def _differences(self, live: list[str]) -> tuple[str, int]:
         """What changes the painted rows into `live`, and the row it leaves the cursor on."""
@@ -84,8 +81,7 @@ class Canvas:
     def paint(self, size: Size, above: list[str], live: list[str], cursor: Cursor) -> str:
         columns, rows = size
         live, cursor = fit(live, cursor, size)
-        room = rows - len(live)
-        kept = [crop(row, columns) for row in above[max(0, len(above) - room) :]]
+        kept = [crop(row, columns) for row in above[max(0, len(above) + len(live) - rows) :]]
         screen = [*kept, *live]
         out = f"{HIDE}\x1b[H" + "\r\n".join(f"\x1b[2K{row}" for row in screen)
         if len(screen) < rows:

@@ -21,14 +21,10 @@ class Menu:
         if kind == "text":
             picked = self._letters.get(value.lower(), value)
             return picked if picked in map(str, range(1, count + 1)) else None
-        if kind != "key":
-            return None
-        if value == "up":
-            self._selected = (self._selected - 1) % count
-        elif value == "down":
-            self._selected = (self._selected + 1) % count
-        elif value == "enter":
+        if event == ("key", "enter"):
             return str(self._selected + 1)
+        if event in (("key", "up"), ("key", "down")):
+            self._selected = (self._selected + (1 if value == "down" else -1)) % count
         return None
 
     def rows(self, columns: int) -> tuple[list[str], Cursor]:
@@ -66,10 +62,6 @@ class Line:
         text, row, column = self._line.layout(columns - margin(columns))
         shown = marked(text, "❯ ", columns)
         return [*rows, *shown, *footer], (len(rows) + row, column + margin(columns))
-
-
-def opened(question: Question) -> Menu | Line:
-    return Menu(question) if question.options else Line(question)
 
 
 def _heading(question: Question, columns: int) -> list[str]:

@@ -8,15 +8,15 @@ _PATIENCE = 0.5
 
 
 class Reporter:
-    """Does nothing if nobody listens."""
+    """Does nothing without a listener."""
 
     def __init__(self, mute: bool) -> None:
         self._path = "" if mute else os.environ.get("SYNAPSE_EVENTS", "")
         self._socket: socket.socket | None = None
         self._said: list[str] = []
 
-    def ready(self) -> None:
-        self._tell(event="state", state="ready")
+    def state(self, state: str) -> None:
+        self._tell(event="state", state=state)
 
     def started(self, prompt: str) -> None:
         self._said = []
@@ -26,18 +26,9 @@ class Reporter:
         self._said.append(text)
         self._tell(event="said", text="".join(self._said), key="1")
 
-    def asks(self) -> None:
-        self._tell(event="state", state="input_required")
-
-    def goes_on(self) -> None:
-        self._tell(event="state", state="processing")
-
     def ended(self, outcome: str) -> None:
-        reply = "".join(self._said)
-        if outcome == "completed":
-            self._tell(event="turn_ended", outcome=outcome, reply=reply)
-        else:
-            self._tell(event="turn_ended", outcome=outcome)
+        reply = {"reply": "".join(self._said)} if outcome == "completed" else {}
+        self._tell(event="turn_ended", outcome=outcome, **reply)
 
     def _tell(self, **event: str) -> None:
         if not self._path:
@@ -48,7 +39,9 @@ class Reporter:
                 self._connection().sendall(line)
                 return
             except OSError:
-                self._drop()
+                if self._socket is not None:
+                    self._socket.close()
+                    self._socket = None
 
     def _connection(self) -> socket.socket:
         if self._socket is None:
@@ -57,8 +50,3 @@ class Reporter:
             self._socket.connect(self._path)
             self._socket.sendall(b"events\n")
         return self._socket
-
-    def _drop(self) -> None:
-        if self._socket is not None:
-            self._socket.close()
-            self._socket = None

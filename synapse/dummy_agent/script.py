@@ -64,9 +64,7 @@ _WORD = re.compile(r"\s*\S+\s*$|\s*\S+|\s+")
 def split_mark(message: str) -> tuple[str, str]:
     """The leading `[A2A:<id>:<sender>]` mark, or nothing, and the message without it."""
     found = _MARK.match(message)
-    if not found:
-        return "", message
-    return found[1], message[found.end() :]
+    return (found[1], message[found.end() :]) if found else ("", message)
 
 
 def words(text: str) -> list[str]:
@@ -129,10 +127,6 @@ def _halves(seconds: float, text: str) -> list[Step]:
     return [Text(text[:middle]), Wait(seconds), Text(text[middle:])]
 
 
-def _say(argument: str) -> list[Step]:
-    return [Text(_required(argument).replace("\\n", "\n"))]
-
-
 def _lines(argument: str) -> list[Step]:
     count, *every = argument.split()
     total = _number(count, MOST_LINES)
@@ -147,19 +141,11 @@ def _lines(argument: str) -> list[Step]:
     return made[:-1]
 
 
-def _confirm(argument: str) -> list[Step]:
-    return [Question("confirm", argument or "Do you want to proceed?", ("Yes", "No"))]
-
-
 def _choose(argument: str) -> list[Step]:
     options = tuple(option.strip() for option in argument.split("|"))
     if len(options) < 2 or not all(options):
         raise ValueError
     return [Question("choose", "Choose one:", options)]
-
-
-def _exit(argument: str) -> list[Step]:
-    return [Exit(_number(argument or "0", 255))]
 
 
 def _flood(argument: str) -> list[Step]:
@@ -171,10 +157,7 @@ _BARE: dict[str, Step] = {
     "markdown": Text(MARKDOWN),
     "password": Question("password", "Password"),
     "crash": Crash("asked to crash"),
-    "size": Fact("size"),
-    "pid": Fact("pid"),
-    "cwd": Fact("cwd"),
-    "args": Fact("args"),
+    **{name: Fact(name) for name in ("size", "pid", "cwd", "args")},
 }
 
 _TIMED: dict[str, Callable[[float, str], list[Step]]] = {
@@ -186,13 +169,13 @@ _TIMED: dict[str, Callable[[float, str], list[Step]]] = {
 }
 
 _WITH_ARGUMENT: dict[str, Callable[[str], list[Step]]] = {
-    "say": _say,
+    "say": lambda argument: [Text(_required(argument).replace("\\n", "\n"))],
     "lines": _lines,
-    "confirm": _confirm,
+    "confirm": lambda argument: [Question("confirm", argument or "Do you want to proceed?", ("Yes", "No"))],
     "choose": _choose,
     "ask": lambda argument: [Question("ask", _required(argument))],
     "error": lambda argument: [Text(f"API Error: 500 {argument or 'Internal server error'}")],
-    "exit": _exit,
+    "exit": lambda argument: [Exit(_number(argument or "0", 255))],
     "die": lambda argument: [Die(_number(argument, 64))],
     "bytes": lambda argument: [Raw(bytes.fromhex(_required(argument)))],
     "title": lambda argument: [Title(_required(argument)), Text("Title set.")],

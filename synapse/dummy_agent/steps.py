@@ -35,8 +35,6 @@ class Question(NamedTuple):
 
 
 class Raw(NamedTuple):
-    """Raw bytes for the terminal."""
-
     data: bytes
 
 

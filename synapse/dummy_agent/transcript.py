@@ -26,7 +26,6 @@ class Transcript:
         self._blocks: list[Block] = []
 
     def add(self, mark: str, text: str) -> None:
-        """A whole block."""
         self.close()
         self._blocks.append(Block(mark, text))
         self.close()

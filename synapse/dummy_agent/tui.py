@@ -8,31 +8,46 @@ from collections import deque
 
 from synapse.base.text import for_output
 from synapse.dummy_agent import script
+from synapse.dummy_agent.agent import QUIT_WITHIN, Agent, Interrupted
 from synapse.dummy_agent.composer import Composer
-from synapse.dummy_agent.console import Console
+from synapse.dummy_agent.console import Leave
 from synapse.dummy_agent.keys import ESCAPE_TIMEOUT, Decoder, Event
-from synapse.dummy_agent.painter import Canvas, Scroller
-from synapse.dummy_agent.process import QUIT_WITHIN, Interrupted, Leave, end, fact
-from synapse.dummy_agent.question import Line, Menu, opened
-from synapse.dummy_agent.report import Reporter
-from synapse.dummy_agent.steps import Fact, Flood, Question, Raw, Step, Text, Title, Wait
+from synapse.dummy_agent.painter import Canvas, Cursor, Scroller
+from synapse.dummy_agent.question import Line, Menu
+from synapse.dummy_agent.steps import Question
 from synapse.dummy_agent.transcript import Transcript
-from synapse.dummy_agent.view import Busy, live
+from synapse.terminal.cells import crop, margin, marked
 
 IDLE_TITLE = "✳ dummy"
 BUSY_TITLES = ("⠂ dummy", "⠐ dummy")
 SIGNALS = (signal.SIGINT, signal.SIGWINCH, signal.SIGCONT, signal.SIGTSTP)
 
 
-class Cancelled(Exception):
+class Cancelled(Interrupted):
     """ESC at a question."""
 
 
-class TuiAgent:
+class Busy:
+    """How long the turn has run, in whole seconds; the spinner and the title change every second."""
+
+    def __init__(self) -> None:
+        self._began = time.monotonic()
+        self.seconds = 0
+
+    @property
+    def next_second(self) -> float:
+        return self._began + self.seconds + 1
+
+    def moved(self, now: float) -> bool:
+        """Whether the second has changed since the last call."""
+        passed = int(now - self._began)
+        changed, self.seconds = passed != self.seconds, passed
+        return changed
+
+
+class TuiAgent(Agent):
     def __init__(self, options: Namespace, banner: str) -> None:
-        self._options = options
-        self._banner = banner
-        self._console = Console(SIGNALS, immortal=options.ignore_hup)
+        super().__init__(options, banner, SIGNALS)
         self._painter = Canvas() if options.alt_screen else Scroller()
         self._decoder = Decoder()
         self._events: deque[Event] = deque()
@@ -42,24 +57,10 @@ class TuiAgent:
         self._question: Menu | Line | None = None
         self._taken: str | None = None
         self._busy: Busy | None = None
-        self._still = True  # not one byte of output
-        self._deaf = False
+        self._still = True  # until the start-up time is over
         self._armed_until = 0.0  # a second Ctrl-C before this quits
         self._decide_at = 0.0  # a lone ESC is a key from then on
         self._title = ""
-        self._reporter = Reporter(options.mute)
-
-    def run(self) -> int:
-        try:
-            self._start()
-            while True:
-                while not self._queue:
-                    self._pump(None)
-                self._turn(self._queue.pop(0))
-        except Leave as leave:
-            return leave.status
-        finally:
-            self._leave()
 
     def _start(self) -> None:
         self._console.raw()
@@ -70,17 +71,22 @@ class TuiAgent:
             try:
                 if self._ask(script.TRUST) != "1":
                     raise Leave(1)
-            except (Cancelled, Interrupted):
+            except Interrupted:
                 raise Leave(1) from None
         self._transcript.add("✻ ", self._banner)
         self._paint()
-        self._reporter.ready()
+        self._reporter.state("ready")
+
+    def _next_message(self) -> str:
+        while not self._queue:
+            self._pump(None)
+        return self._queue.pop(0)
 
     def _enter(self) -> None:
         self._console.raw()
         screen = "\x1b[?1049h" if self._options.alt_screen else ""
         self._console.write(f"{screen}\x1b[22;0t\x1b[?2004h")
-        self._set_title(self._title or IDLE_TITLE, anew=True)
+        self._set_title(self._title or IDLE_TITLE, always=True)
         self._paint()
 
     def _leave(self) -> None:
@@ -108,77 +114,47 @@ class TuiAgent:
         self._console.write(f"\x1b[?2004h{self._painter.erase(self._console.size())}")
         self._paint()
 
-    def _turn(self, message: str) -> None:
+    def _begin(self, message: str) -> None:
         self._transcript.add("❯ ", message)
-        self._busy = Busy(time.monotonic())
+        self._busy = Busy()
         self._set_title(BUSY_TITLES[0])
         self._paint()
-        self._reporter.started(message)
-        outcome = "completed"
-        try:
-            for step in script.steps(message):
-                self._perform(step)
-        except (Interrupted, Cancelled):
-            outcome = "interrupted"
-            self._transcript.close()
-            self._transcript.add("⎿ ", "Interrupted by user")
+
+    def _show_interrupted(self) -> None:
+        self._transcript.add("⎿ ", "Interrupted by user")
+
+    def _finish(self) -> None:
         self._transcript.close()
-        self._busy, self._question, self._still, self._deaf = None, None, False, False
+        self._busy = self._question = None
         if self._title in BUSY_TITLES:
             self._set_title(IDLE_TITLE)
         self._paint()
-        self._reporter.ended(outcome)
 
-    def _perform(self, step: Step) -> None:
-        match step:
-            case Text():
-                self._stream(step.text)
-            case Fact():
-                self._stream(fact(step))
-            case Wait():
-                self._still, self._deaf = step.frozen, step.deaf
-                self._rest(step.seconds)
-                self._still = self._deaf = False
-            case Question():
-                self._stream(self._settle(step))
-            case Raw():
-                self._write_above(step.data)
-            case Title():
-                self._set_title(for_output(step.text))
-            case Flood():
-                self._flood(step.lines)
-            case _:
-                end(step)
+    def _say(self, chunk: str) -> None:
+        self._transcript.extend("● ", chunk)
 
-    def _stream(self, text: str) -> None:
-        for chunk in script.words(text) if self._options.delay else [text]:
-            self._transcript.extend("● ", chunk)
-            self._reporter.said(chunk)
-            self._paint()
-            self._rest(self._options.delay)
-
-    def _settle(self, question: Question) -> str:
+    def _reply(self, question: Question) -> str:
         try:
-            return question.reply(self._ask(question))
+            return super()._reply(question)
         except Cancelled:
             if question.kind == "confirm":
                 return question.reply("2")
             raise
 
     def _ask(self, question: Question) -> str:
-        self._question = opened(question)
+        self._question = Menu(question) if question.options else Line(question)
         title = self._title
         self._set_title(IDLE_TITLE)
         self._paint()
-        self._reporter.asks()
+        self._reporter.state("input_required")
         while self._taken is None:
             self._pump(None)
         taken, self._taken, self._question = self._taken, None, None
         self._set_title(title)
-        self._reporter.goes_on()
+        self._reporter.state("processing")
         return taken
 
-    def _write_above(self, data: bytes) -> None:
+    def _write_raw(self, data: bytes) -> None:
         """Writes raw bytes into the answer. A screen that is fully repainted keeps only their text."""
         if self._options.alt_screen:
             self._transcript.extend("● ", data.decode("utf-8", "replace"))
@@ -189,21 +165,10 @@ class TuiAgent:
     def _flood(self, lines: int) -> None:
         self._console.write(self._painter.erase(self._console.size()))
         self._still = True
-        for start in range(1, lines + 1, 1000):
-            block = script.flood_block(start, min(1000, lines + 1 - start))
-            while block:
-                block = block[self._console.offer(block) :]
-                self._pump(None if block else 0, writing=bool(block))
+        super()._flood(lines)
         self._still = False
 
-    def _rest(self, seconds: float) -> None:
-        until = time.monotonic() + seconds
-        self._pump(0)
-        while (left := until - time.monotonic()) > 0:
-            self._pump(left)
-
     def _pump(self, timeout: float | None, writing: bool = False) -> None:
-        """Waits once, at most `timeout`, and processes the input."""
         if not self._events:
             data, signals = self._console.wait(self._timeout(timeout), writing=writing)
             for number in signals:
@@ -295,10 +260,25 @@ class TuiAgent:
             above, growing = self._transcript.tail(columns, rows), []
         else:
             above, growing = self._transcript.take(columns), self._transcript.growing(columns)
-        shown, cursor = live(columns, growing, self._busy, self._question, self._queue, self._composer, hint)
+        shown, cursor = self._live(columns, growing, hint)
         self._console.write(self._painter.paint(size, above, shown, cursor))
 
-    def _set_title(self, title: str, anew: bool = False) -> None:
-        if anew or title != self._title:
+    def _live(self, columns: int, growing: list[str], hint: str) -> tuple[list[str], Cursor]:
+        """The rows below the conversation: the row being written, spinner, composer or question, footer."""
+        rows = [*growing, ""] if growing else []
+        if self._question:
+            asked, cursor = self._question.rows(columns)
+            return [*rows, *asked], cursor and (cursor[0] + len(rows), cursor[1])
+        if self._busy:
+            rows += [f"✻ Working… ({self._busy.seconds}s · esc to interrupt)", ""]
+        for message in self._queue:
+            rows.append(crop(f"  ⏵ queued: {for_output(message.replace(chr(10), ' '))}", columns))
+        text, row, column = self._composer.layout(columns - margin(columns))
+        cursor = (len(rows) + 1 + row, column + margin(columns))
+        footer = f"  {hint or ('esc to interrupt' if self._busy else '? for shortcuts')}"
+        return [*rows, "─" * columns, *marked(text, "❯ ", columns), "─" * columns, footer], cursor
+
+    def _set_title(self, title: str, always: bool = False) -> None:
+        if always or title != self._title:
             self._console.write(f"\x1b]0;{title}\x07")
         self._title = title

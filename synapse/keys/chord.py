@@ -41,7 +41,9 @@ class Chord:
                 kind, value = _ESCAPE
                 stream.forget_escape()
             if self._armed and kind == TEXT and self._keys[1] in ((TEXT, value[0]), (TEXT, value[0].lower())):
-                return self._complete(out, data, stream.rest + _after_first(value, raw))
+                # A key that kitty encodes is one piece, whatever it types.
+                after = 0 if raw[:1] == b"\x1b" else len(raw) - len(value[0].encode())
+                return self._complete(out, data, stream.rest + after)
             if self._take((kind, value), raw, out):
                 return self._complete(out, data, stream.rest)
         return bytes(out), False
@@ -75,8 +77,3 @@ def _key(encoded: bytes) -> Meaning:
     decoder = KeyDecoder()
     events = [event[:2] for event in decoder.decode(encoded)] + decoder.settle()
     return events[0]
-
-
-def _after_first(text: str, raw: bytes) -> int:
-    """The bytes after the first character. A key that kitty encodes is one piece, whatever it types."""
-    return len(raw) - len(text[0].encode()) if raw[:1] != b"\x1b" else 0

@@ -8,7 +8,7 @@ from synapse.base.record import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
 PATTERN = r"^@([\w-]+)\s+(.+)$"
 WAIT = frozenset({"--return", "--response", "--here"})
@@ -25,7 +25,6 @@ class Command(Record):
     wait: bool
     priority: int | None
     timeout: float | None
-    length: int  # of the line, in characters
     line: str
     enter: bytes
 
@@ -79,20 +78,19 @@ class CommandParser:
             if self.passthrough:
                 return None
             return Refusal(name=typed, line=line, enter=enter, reason=f"no agent is called {typed}")
-        priority, timeout = None, None
+        numbers: dict[str, object] = {"--priority": None, "--timeout": None}
         while match := _WORD.match(rest):
             flag, _, value = match[1].partition("=")
             if flag in WAIT | NO_WAIT and not value:
                 wait = flag in WAIT
-            elif flag in ("--priority", "--timeout"):
+            elif flag in numbers:
                 if not value and (after := _WORD.match(rest, match.end())):
                     value, match = after[1], after
-                if flag == "--priority":
-                    priority = _priority(value)
-                else:
-                    timeout = _timeout(value)
-                if (priority if flag == "--priority" else timeout) is None:
-                    return Refusal(name=name, line=line, enter=enter, reason=_wrong_value(flag, value))
+                parse, wanted = _NUMBERS[flag]
+                numbers[flag] = parse(value)
+                if numbers[flag] is None:
+                    reason = f"{flag} wants {wanted}{f', not {value}' if value else ''}"
+                    return Refusal(name=name, line=line, enter=enter, reason=reason)
             else:
                 break
             rest = rest[match.end() :]
@@ -103,9 +101,8 @@ class CommandParser:
             name=name,
             message=message,
             wait=wait,
-            priority=priority,
-            timeout=timeout,
-            length=len(line),
+            priority=numbers["--priority"],
+            timeout=numbers["--timeout"],
             line=line,
             enter=enter,
         )
@@ -123,9 +120,10 @@ def _timeout(value: str) -> float | None:
     return seconds if 0 < seconds <= LONGEST_TIMEOUT else None
 
 
-def _wrong_value(flag: str, value: str) -> str:
-    wanted = "a number from 1 to 5" if flag == "--priority" else "a number of seconds"
-    return f"{flag} wants {wanted}{f', not {value}' if value else ''}"
+_NUMBERS: dict[str, tuple[Callable[[str], float | None], str]] = {
+    "--priority": (_priority, "a number from 1 to 5"),
+    "--timeout": (_timeout, "a number of seconds"),
+}
 
 
 def _unquoted(text: str) -> str:

@@ -124,7 +124,7 @@ class KeyDecoder:
             at = end
 
     def settle(self) -> list[Meaning]:
-        """Nothing more came: what is pending was a key of its own, if it can be one."""
+        """No more bytes came: the pending ones are a key, if they can be one."""
         if len(self.pending) > 2 or self.pending[:1] != b"\x1b":
             return []
         alone, self.pending = self.pending == b"\x1b", b""

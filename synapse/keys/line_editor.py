@@ -1,7 +1,7 @@
-"""The line a human is writing in an agent's composer, as far as it follows from the keys. Pure.
+"""Follows the line that a human writes in an agent's composer, from the keys alone. Pure.
 
-Where the CLIs differ, or put in text of their own (history, completion), the line is unknown from there on,
-until it is submitted or cleared.
+The CLIs differ in some keys and insert text of their own (history, completion). After such a key the line is
+unknown until it is submitted or cleared.
 """
 
 from __future__ import annotations
@@ -12,11 +12,10 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-LONG_PASTE = 100  # characters: the CLIs show such a paste as a placeholder, which is edited as one
-MARGIN = 12  # cells beside the text in a composer, at the most
+LONG_PASTE = 100  # characters; the CLIs show a longer paste as one placeholder
+MARGIN = 12  # cells beside the text in a composer, at most
 
-# Line editing of the kernel has these only.
-COOKED = frozenset({"backspace", "ctrl-u", "ctrl-w", "ctrl-c"})
+COOKED = frozenset({"backspace", "ctrl-u", "ctrl-w", "ctrl-c"})  # the editing keys of the kernel
 _HARMLESS = frozenset({"page-up", "page-down", "insert", "ctrl-l"})
 
 
@@ -28,11 +27,9 @@ class LineEditor:
         self.known = True
         self.text = ""  # while unknown: what was typed since
         self.cursor = 0
-        self._blank = True  # while unknown: there is probably nothing
-        self._doubt = False  # the CLI may have put something back
-        self._solid = (
-            0  # up to here, and the cursor is never before it, a paste that the CLI may show as a placeholder
-        )
+        self._blank = True  # while unknown: the composer is probably empty
+        self._doubt = False  # the CLI may have put the last prompt back
+        self._solid = 0  # the end of the last long paste; the cursor is never before it
 
     @property
     def line(self) -> str | None:
@@ -56,9 +53,8 @@ class LineEditor:
         self._blank = False
 
     def paste(self, text: str) -> None:
-        if not text:
-            return
-        self.insert(text)
+        if text:
+            self.insert(text)
         if len(text) > LONG_PASTE or "\n" in text:
             self._solid = self.cursor
 
@@ -70,23 +66,21 @@ class LineEditor:
             self.clear()
         elif not self.known:
             self._key_unknown(name)
-        elif name in _EDITS:
-            _EDITS[name](self)
         else:
-            self.forget()
+            _EDITS.get(name, LineEditor.forget)(self)
 
     def enter(self) -> None:
-        """Enter has gone to the CLI, which most likely takes the line."""
+        """Enter was passed to the CLI, which most likely takes the line."""
         if self.text[: self.cursor].endswith("\\"):
-            self.forget()  # some make a new line of it
+            self.forget()  # some CLIs insert a line break instead
         elif self.at_mention:
-            self.forget(blank=True)  # or the completion that is open takes it
+            self.forget(blank=True)  # Enter may have accepted a completion
         else:
             self.clear()
 
     @property
     def at_mention(self) -> bool:
-        """The cursor is in a word such as `@src/a`, for which the CLIs open a completion."""
+        """Whether the cursor is in a word such as `@src/a`, for which the CLIs open a completion menu."""
         start = self.cursor
         while start > self._solid and not self.text[start - 1].isspace():
             start -= 1
@@ -95,36 +89,30 @@ class LineEditor:
     def _key_unknown(self, name: str) -> None:
         if name == "ctrl-u":
             self._blank, self.text, self.cursor = True, "", 0
-        elif name not in ("backspace", "click", "shift-tab"):
-            self.forget()
-        else:
+        elif name in ("backspace", "click", "shift-tab"):
             self.text, self.cursor = "", 0
+        else:
+            self.forget()
 
-    # --- keys ---------------------------------------------------------------------------------------------
+    def _left(self) -> None:
+        if self.cursor and self._is_one_step(self.cursor - 1):
+            self.cursor -= 1
 
-    def _backspace(self) -> None:
-        if self.cursor and self._steps_over(self.cursor - 1):
-            self._cut(self.cursor - 1, self.cursor)
+    def _right(self) -> None:
+        if not self.text:
+            self.forget()  # some CLIs accept a suggestion
+        elif self.cursor < len(self.text) and self._is_one_step(self.cursor):
+            self.cursor += 1
 
     def _delete(self) -> None:
-        if self.cursor < len(self.text) and self._steps_over(self.cursor):
-            self._cut(self.cursor, self.cursor + 1)
+        if self.cursor < len(self.text):
+            self._cut(LineEditor._right)
 
     def _end_of_input(self) -> None:
         if self.cursor < len(self.text):
             self._delete()
         elif self.text:
-            self.forget()  # some leave it, some clear it
-
-    def _left(self) -> None:
-        if self.cursor and self._steps_over(self.cursor - 1):
-            self.cursor -= 1
-
-    def _right(self) -> None:
-        if not self.text:
-            self.forget()  # some take their own suggestion
-        elif self.cursor < len(self.text) and self._steps_over(self.cursor):
-            self.cursor += 1
+            self.forget()  # some CLIs clear the line
 
     def _home(self) -> None:
         start = self._row()[0]
@@ -140,96 +128,40 @@ class LineEditor:
         else:
             self.cursor = end
 
-    def _kill_to_start(self) -> None:
-        start, cursor = self._row()[0], self.cursor
-        self._home()
-        if self.known:
-            self._cut(start, cursor)
+    def _word_left(self) -> None:
+        size = _word_size(self.text[: self.cursor][::-1])
+        if size is None or self.cursor - size < self._solid:
+            self.forget()
+        else:
+            self.cursor -= size
 
-    def _kill_to_end(self) -> None:
-        cursor = self.cursor
-        self._end()
-        if self.known:
-            self._cut(cursor, self.cursor)
+    def _word_right(self) -> None:
+        size = _word_size(self.text[self.cursor :])
+        if size is None or self.cursor + size < len(self.text):
+            self.forget()  # some CLIs stop at the end of this word, some at the start of the next
+        else:
+            self.cursor += size
 
-    def _newline(self) -> None:
-        self.insert("\n")
-
-    def _esc(self) -> None:
-        """Closes a completion; interrupts, and some CLIs then put the prompt back; clears, or nothing."""
+    def _escape(self) -> None:
+        """Escape closes a completion menu, interrupts the agent (some CLIs then put the prompt back), clears
+        the line, or does nothing."""
         if not self.text:
             self._doubt = True
         elif not (self.at_mention and self.text[:1] == "@" and self.cursor == len(self.text)):
             self.forget()
 
-    def _only_if_empty(self) -> None:
+    def _forget_text(self) -> None:
         """A key that does nothing to an empty line."""
         if self.text:
             self.forget()
 
-    # --- words: what a word is differs among the CLIs; known where it makes no difference -------------------
-
-    def _word_left(self) -> None:
-        start = self._agreed_start()
-        if start is not None:
-            self.cursor = start
-
-    def _kill_word_back(self) -> None:
-        start = self._agreed_start()
-        if start is not None:
-            self._cut(start, self.cursor)
-
-    def _word_right(self) -> None:
-        end = self._agreed_end()
-        if end is not None:
-            if end < len(self.text):  # the end of this word, or the start of the next
-                self.forget()
-            self.cursor = end if self.known else 0
-
-    def _kill_word(self) -> None:
-        end = self._agreed_end()
-        if end is not None:
-            if end < len(self.text):
-                self.forget()
-            else:
-                self._cut(self.cursor, end)
-
-    def _agreed_start(self) -> int | None:
-        start = self._word_start(str.isspace)
-        return start if self._agreed(start, self._word_start(_is_no_word), start, self.cursor) else None
-
-    def _agreed_end(self) -> int | None:
-        end = self._word_end(str.isspace)
-        return end if self._agreed(end, self._word_end(_is_no_word), self.cursor, end) else None
-
-    def _agreed(self, one: int, other: int, start: int, end: int) -> bool:
-        crossed = self.text[start:end]
-        if one == other and start >= self._solid and crossed.isascii() and "\n" not in crossed:
-            return True
-        self.forget()
-        return False
-
-    def _word_start(self, between: Callable[[str], bool]) -> int:
-        start = self.cursor
-        while start and between(self.text[start - 1]):
-            start -= 1
-        while start and not between(self.text[start - 1]):
-            start -= 1
-        return start
-
-    def _word_end(self, between: Callable[[str], bool]) -> int:
-        end = self.cursor
-        while end < len(self.text) and between(self.text[end]):
-            end += 1
-        while end < len(self.text) and not between(self.text[end]):
-            end += 1
-        return end
-
-    # --- within -------------------------------------------------------------------------------------------
-
-    def _cut(self, start: int, end: int) -> None:
-        self.text = self.text[:start] + self.text[end:]
-        self.cursor = start
+    def _cut(self, move: Callable[[LineEditor], None]) -> None:
+        """Remove the text that `move` crosses."""
+        before = self.cursor
+        move(self)
+        if self.known:
+            start, end = sorted((before, self.cursor))
+            self.text, self.cursor = self.text[:start] + self.text[end:], start
 
     def _row(self) -> tuple[int, int]:
         """Where the row of the cursor starts and ends."""
@@ -237,12 +169,12 @@ class LineEditor:
         return self.text.rfind("\n", 0, self.cursor) + 1, len(self.text) if end < 0 else end
 
     def _wraps(self) -> bool:
-        """In some CLIs Home, End, Ctrl-U and Ctrl-K go by rows of the screen."""
+        """Whether the row may be wrapped: then Home, End, Ctrl-U and Ctrl-K differ among the CLIs."""
         start, end = self._row()
         return bool(self.columns) and width(self.text[start:end]) > self.columns - MARGIN
 
-    def _steps_over(self, index: int) -> bool:
-        """Whether every CLI takes the character there for one; if not, the line is unknown from now on."""
+    def _is_one_step(self, index: int) -> bool:
+        """Whether all CLIs treat the character there as one; if not, the line is unknown."""
         around = self.text[max(index - 1, 0) : index + 2]
         if index >= self._solid and (around.isascii() or all(map(_stands_alone, around))):
             return True
@@ -250,52 +182,60 @@ class LineEditor:
         return False
 
 
-def _is_no_word(char: str) -> bool:
-    return not (char.isalnum() or char == "_")
+def _word_size(text: str) -> int | None:
+    """How many characters a move by one word crosses; None where the CLIs disagree on that."""
+    size = _span(text, str.isspace)
+    agreed = size == _span(text, lambda char: not (char.isalnum() or char == "_"))
+    return size if agreed and text[:size].isascii() and "\n" not in text[:size] else None
+
+
+def _span(text: str, is_between: Callable[[str], bool]) -> int:
+    """The length of what separates words at the start of `text`, and of the word after it."""
+    at = 0
+    for separates in (True, False):
+        while at < len(text) and is_between(text[at]) == separates:
+            at += 1
+    return at
 
 
 def _stands_alone(char: str) -> bool:
+    """Whether a character never forms one with its neighbours: no Hangul part, flag, skin tone or mark."""
     if char < "\u0300":
         return True
-    joins = "\u1100" <= char < "\u1200" or "\U0001f1e6" <= char < "\U0001f200"
-    tints = "\U0001f3fb" <= char < "\U0001f400"
-    return not joins and not tints and char_width(char) > 0 and not _is_spacing_mark(char)
-
-
-def _is_spacing_mark(char: str) -> bool:
+    if (
+        "\u1100" <= char < "\u1200"
+        or "\U0001f1e6" <= char < "\U0001f200"
+        or "\U0001f3fb" <= char < "\U0001f400"
+    ):
+        return False
     import unicodedata
 
-    return unicodedata.category(char) == "Mc"
+    return char_width(char) > 0 and unicodedata.category(char) != "Mc"
+
+
+def _cuts(move: Callable[[LineEditor], None]) -> Callable[[LineEditor], None]:
+    return lambda editor: editor._cut(move)
 
 
 _EDITS: dict[str, Callable[[LineEditor], None]] = {
-    "backspace": LineEditor._backspace,
-    "delete": LineEditor._delete,
-    "ctrl-d": LineEditor._end_of_input,
-    "left": LineEditor._left,
-    "ctrl-b": LineEditor._left,
-    "right": LineEditor._right,
-    "ctrl-f": LineEditor._right,
-    "home": LineEditor._home,
-    "ctrl-a": LineEditor._home,
-    "end": LineEditor._end,
-    "ctrl-e": LineEditor._end,
-    "ctrl-u": LineEditor._kill_to_start,
-    "ctrl-k": LineEditor._kill_to_end,
-    "ctrl-w": LineEditor._kill_word_back,
-    "alt-backspace": LineEditor._kill_word_back,
-    "alt-d": LineEditor._kill_word,
-    "alt-b": LineEditor._word_left,
-    "alt-left": LineEditor._word_left,
-    "ctrl-left": LineEditor._word_left,
-    "alt-f": LineEditor._word_right,
-    "alt-right": LineEditor._word_right,
-    "ctrl-right": LineEditor._word_right,
-    "ctrl-j": LineEditor._newline,
-    "alt-enter": LineEditor._newline,
-    "shift-enter": LineEditor._newline,
-    "ctrl-alt-j": LineEditor._newline,
-    "esc": LineEditor._esc,
-    "click": LineEditor._only_if_empty,
-    "shift-tab": LineEditor._only_if_empty,
+    key: edit
+    for keys, edit in (
+        ("left ctrl-b", LineEditor._left),
+        ("right ctrl-f", LineEditor._right),
+        ("home ctrl-a", LineEditor._home),
+        ("end ctrl-e", LineEditor._end),
+        ("alt-b alt-left ctrl-left", LineEditor._word_left),
+        ("alt-f alt-right ctrl-right", LineEditor._word_right),
+        ("backspace", _cuts(LineEditor._left)),
+        ("delete", LineEditor._delete),
+        ("ctrl-d", LineEditor._end_of_input),
+        ("ctrl-u", _cuts(LineEditor._home)),
+        ("ctrl-k", _cuts(LineEditor._end)),
+        ("ctrl-w alt-backspace", _cuts(LineEditor._word_left)),
+        ("alt-d", _cuts(LineEditor._word_right)),
+        ("ctrl-j alt-enter shift-enter ctrl-alt-j", lambda editor: editor.insert("\n")),
+        ("esc", LineEditor._escape),
+        ("click shift-tab", LineEditor._forget_text),
+    )
+    for key in keys.split()
 }

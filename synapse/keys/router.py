@@ -28,8 +28,8 @@ REFUSAL: Literal["refusal"] = "refusal"
 
 
 class KeyRouter:
-    """`cooked` tells whether the kernel edits the agent's lines: then few keys edit, and a line feed submits.
-    Without `cooked`, a line feed submits, and the editing keys are those of a composer.
+    """`cooked` returns whether the kernel edits the agent's lines: then few keys edit, and a line feed
+    submits. Without `cooked`, a line feed submits, and the editing keys are those of a composer.
 
     `typed` says what the last keys did: NOTHING, TYPED, SUBMITTED or CLEARED. `last` is the last command.
     """
@@ -50,10 +50,8 @@ class KeyRouter:
         self.last: Command | None = None
         self._before = ("", 0)  # the line of the last command, and where the cursor was
 
-    # --- bytes --------------------------------------------------------------------------------------------
-
     def feed(self, data: bytes) -> list[Action]:
-        """What becomes of these keys, in order."""
+        """The actions for these keys, in order."""
         actions: list[Action] = []
         while data:
             done, data = self.step(data)
@@ -65,7 +63,7 @@ class KeyRouter:
         return actions
 
     def step(self, data: bytes) -> tuple[list[Action], bytes]:
-        """The same up to the first command, and the keys that follow it, which are not decoded yet."""
+        """The actions up to the first command, and the keys after it, which are not decoded yet."""
         decoder, editor = self._decoder, self.editor
         if len(data) == 1 and 0x20 <= data[0] < 0x7F and not decoder.pending and not decoder.in_paste:
             editor.insert(chr(data[0]))  # the usual key: one printable character
@@ -89,7 +87,8 @@ class KeyRouter:
         if self.typed == NOTHING and (decoder.pending or decoder.in_paste):
             self.typed = TYPED  # a sequence or a paste is not complete yet
         begun = decoder.pending
-        if begun[:2] == b"\x1b[" and self._may_hold(kept, data):
+        whole = len(begun) <= len(data) or len(begun) == len(kept) + len(data)
+        if begun[:2] == b"\x1b[" and whole and self._look(b"") is not None:  # it may be a command's Enter
             self._kept = begun
             data = (kept + data)[: -len(begun)]
             return [(PASS, data)] if data else [], b""
@@ -118,7 +117,7 @@ class KeyRouter:
         return [(PASS, kept)] if kept else []
 
     def follow(self, data: bytes) -> None:
-        """Keys that came to the same composer by another way, for example over HTTP."""
+        """Keys that were typed into the same composer by another source, for example over HTTP."""
         decoder = KeyDecoder()
         keys = [(kind, value) for kind, value, _, _ in decoder.decode(data)]
         for kind, value in keys + decoder.settle():
@@ -145,12 +144,6 @@ class KeyRouter:
         if self.typed != SUBMITTED:
             self.typed = CLEARED if value in ("ctrl-c", "ctrl-u") and editor.is_empty else TYPED
 
-    def _may_hold(self, kept: bytes, data: bytes) -> bool:
-        """Whether the incomplete sequence could be the Enter of a command."""
-        begun = len(self._decoder.pending)
-        here = begun <= len(data) or begun == len(kept) + len(data)
-        return here and self._look(b"") is not None
-
     def _look(self, enter: bytes) -> Action | None:
         """The command or refusal that Enter would produce now, if any."""
         line = self.line
@@ -170,8 +163,6 @@ class KeyRouter:
             self.last = found
         return (COMMAND, found)
 
-    # --- the line -----------------------------------------------------------------------------------------
-
     @property
     def line(self) -> str | None:
         """What the human has typed so far; None if that is not known."""
@@ -185,13 +176,6 @@ class KeyRouter:
     def restore(self) -> None:
         """The line of the last command is still in the composer."""
         self.editor.text, self.editor.cursor = self._before
-
-    def set_names(self, names: Iterable[str] | None) -> None:
-        """The agents that can be addressed; None means any name."""
-        self.parser.set_names(names)
-
-    def set_pattern(self, pattern: str) -> None:
-        self.parser.set_pattern(pattern)
 
     def reset(self) -> None:
         """The composer is empty."""

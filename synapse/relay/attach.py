@@ -67,7 +67,7 @@ class Client:
         """The terminal that came with an attach message. ValueError or OSError if none did."""
         paths = message.get("paths")
         in_path, out_path = paths if isinstance(paths, list) else ("", "")
-        fds = self.take_fds()
+        fds, self.fds = self.fds, []
         try:
             in_fd, out_fd = fds
             return Console(in_fd, out_fd, (str(in_path), str(out_path)))
@@ -76,11 +76,7 @@ class Client:
                 os.close(fd)
             raise ValueError(str(error)) from error
 
-    def take_fds(self) -> list[int]:
-        fds, self.fds = self.fds, []
-        return fds
-
     def close(self) -> None:
-        for fd in self.take_fds():
-            os.close(fd)
+        while self.fds:
+            os.close(self.fds.pop())
         self.connection.close()

@@ -1,5 +1,7 @@
 """A human's terminal: raw mode, size, reading and writing. Knows nothing of the agent."""
 
+from __future__ import annotations
+
 import errno
 import os
 import termios
@@ -7,9 +9,15 @@ import time
 
 from synapse.relay.pty import get_winsize
 
-RESTORE_TIMEOUT = 0.5  # seconds for a terminal that does not read
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
-Attributes = list[int | list[bytes | int]]  # as termios gives and takes them
+    Attributes = list[Any]  # as termios gives and takes them
+else:
+    Attributes = list
+
+RESTORE_TIMEOUT = 0.5  # seconds for a terminal that does not read
 
 
 class Console:
@@ -25,12 +33,9 @@ class Console:
         os.set_blocking(out_fd, False)
 
     @classmethod
-    def of_this_process(cls) -> "Console":
-        """The terminal on standard input and output.
-
-        Opened again if possible: O_NONBLOCK on fd 0 itself would be shared with the user's shell and stay on
-        afterwards.
-        """
+    def of_this_process(cls) -> Console:
+        """The terminal on standard input and output, opened again if possible: O_NONBLOCK on fd 0 itself
+        would also apply to the user's shell."""
         fds, paths = [], []
         for fd, flags in ((0, os.O_RDONLY), (1, os.O_WRONLY)):
             try:
@@ -108,33 +113,26 @@ class Console:
             except OSError:
                 pass
 
-    def describe(self) -> dict[str, object]:
+    def describe(self) -> dict[str, Any]:
         """What `restore_terminal` needs, as JSON can carry it."""
-
-        def plain(attributes: Attributes) -> list[object]:
-            control = attributes[6]
-            assert isinstance(control, list)
-            return [*attributes[:6], [c[0] if isinstance(c, bytes) else -1 - c for c in control]]
-
-        return {"paths": list(self.paths), "saved": plain(self.saved), "raw": plain(self.raw)}
+        return {"paths": list(self.paths), "saved": _plain(self.saved), "raw": _plain(self.raw)}
 
 
-def restore_terminal(description: dict[str, object], undo: bytes) -> None:
-    """From another process, when the relay was killed: modes off, termios back.
+def restore_terminal(description: dict[str, Any], undo: bytes) -> None:
+    """Undo modes and raw mode from another process, after the relay was killed.
 
-    Only if the terminal is still as the relay left it: a shell that has taken it back has set its own modes.
+    Raw mode only if it is still on: a shell that has taken the terminal back has set its own.
     """
-    paths, saved, raw = description["paths"], description["saved"], description["raw"]
-    assert isinstance(paths, list) and isinstance(saved, list) and isinstance(raw, list)
-    if not all(paths):
+    if not all(description["paths"]):
         return
     try:
-        fd = os.open(paths[0], os.O_RDWR | os.O_NOCTTY | os.O_NONBLOCK)
+        fd = os.open(description["paths"][0], os.O_RDWR | os.O_NOCTTY | os.O_NONBLOCK)
     except OSError:
         return
     try:
-        if _comparable(termios.tcgetattr(fd)) == _comparable(_rebuilt(raw)):
-            termios.tcsetattr(fd, termios.TCSANOW, _rebuilt(saved))
+        # Flags alone: control characters come back as bytes or numbers depending on the mode.
+        if termios.tcgetattr(fd)[:4] == description["raw"][:4]:
+            termios.tcsetattr(fd, termios.TCSANOW, _rebuilt(description["saved"]))
         _write_within(RESTORE_TIMEOUT, fd, undo)
     except (OSError, termios.error):
         pass
@@ -147,24 +145,16 @@ def _write_within(seconds: float, fd: int, data: bytes) -> None:
     while data and time.monotonic() < deadline:
         try:
             data = data[os.write(fd, data) :]
-        except BlockingIOError:  # full, or just written to by somebody else
+        except BlockingIOError:  # full, or another process is writing to it
             time.sleep(0.001)
 
 
 def _raw(attributes: Attributes) -> Attributes:
     iflag, oflag, cflag, lflag, ispeed, ospeed, control = attributes
-    assert isinstance(iflag, int) and isinstance(oflag, int)
-    assert isinstance(cflag, int) and isinstance(lflag, int) and isinstance(control, list)
     iflag &= ~(
-        termios.IGNBRK
-        | termios.BRKINT
-        | termios.PARMRK
-        | termios.ISTRIP
-        | termios.INLCR
-        | termios.IGNCR
-        | termios.ICRNL
-        | termios.IXON
-    )
+        termios.IGNBRK | termios.BRKINT | termios.PARMRK | termios.ISTRIP
+        | termios.INLCR | termios.IGNCR | termios.ICRNL | termios.IXON
+    )  # fmt: skip
     oflag &= ~termios.OPOST
     lflag &= ~(termios.ECHO | termios.ECHONL | termios.ICANON | termios.ISIG | termios.IEXTEN)
     cflag = cflag & ~(termios.CSIZE | termios.PARENB) | termios.CS8
@@ -173,12 +163,9 @@ def _raw(attributes: Attributes) -> Attributes:
     return [iflag, oflag, cflag, lflag, ispeed, ospeed, control]
 
 
-def _rebuilt(plain: list[object]) -> Attributes:
-    control = plain[6]
-    assert isinstance(control, list)
-    return [*plain[:6], [bytes([c]) if c >= 0 else -1 - c for c in control]]  # type: ignore[list-item]
+def _plain(attributes: Attributes) -> list[Any]:
+    return [*attributes[:6], [c[0] if isinstance(c, bytes) else -1 - c for c in attributes[6]]]
 
 
-def _comparable(attributes: Attributes) -> tuple[object, ...]:
-    """The flags alone: control characters come back as bytes or numbers depending on the mode."""
-    return tuple(attributes[:4])
+def _rebuilt(plain: list[Any]) -> Attributes:
+    return [*plain[:6], [bytes([c]) if c >= 0 else -1 - c for c in plain[6]]]

@@ -86,7 +86,7 @@ class Front:
         self.balance()
 
     def read_modes(self, at_most: int = sys.maxsize) -> ModeTracker:
-        """Read the modes in so many bytes of output. First called after the first output was shown."""
+        """Read the modes that `at_most` bytes of output set. First called after the first output."""
         if self._tracker is None:
             from synapse.terminal.modes import ModeTracker
 
@@ -97,8 +97,6 @@ class Front:
             at_most -= len(data)
             self._tracker.feed(data)
         return self._tracker
-
-    # --- bytes --------------------------------------------------------------------------------------------
 
     def write(self, data: bytes) -> bool:
         """Output of the agent, at once; False when the terminal cannot take more now."""
@@ -123,7 +121,6 @@ class Front:
             console.write(data)
 
     def remove_overlay(self) -> None:
-        """Erase what is drawn over the terminal."""
         if self.console is not None and self.overlay_layer.erase:
             self.console.write(self.overlay_layer.remove())
 
@@ -137,7 +134,7 @@ class Front:
     def has_backlog(self) -> bool:
         return self._held is not None or (self.console is not None and bool(self.console.backlog))
 
-    def has_room(self) -> bool:
+    def has_space(self) -> bool:
         waiting = len(self.console.backlog) if self.console is not None else 0
         return waiting + len(self._held or b"") < HIGH_WATER
 
@@ -207,18 +204,15 @@ class Front:
         if self.console is not None:
             self.console.drain()
 
-    # --- the terminal itself ------------------------------------------------------------------------------
-
     def take_size(self) -> None:
-        """Give the agent's terminal the size of the human's."""
-        told, self.resized = self.resized, False
+        signalled, self.resized = self.resized, False
         if self.console is None:
             return
         try:
             winsize = self.console.winsize()
         except OSError:
             return  # the terminal is gone: the read side reports it
-        if winsize != self._pty.winsize or told:
+        if winsize != self._pty.winsize or signalled:
             self.one_size = False
             self.overlay_layer.forget()  # the terminal has reflowed it; the host repaints
             self._pty.resize(winsize)
@@ -290,17 +284,14 @@ class Front:
             self._on_gone()
 
     def _forget_console(self) -> None:
-        console, self.console, self._held = self.console, None, None
-        self.overlay_layer.start_anew()
-        if console is not None:
-            self._reactor.watch(console.in_fd, 0, self._on_ready)
-            self._reactor.watch(console.out_fd, 0, self._on_ready)
-            console.close()
+        self.overlay_layer.reset()
+        if self.console is not None:
+            self._watch(0, 0)
+            self.console.close()
+        self.console = self._held = None
         self.suspended = False
         self._link.send(wire.pack_json(wire.CONSOLE, None))
         self._rewatch()
-
-    # --- attaching ----------------------------------------------------------------------------------------
 
     def _on_connection(self, _: int) -> None:
         import socket
@@ -372,10 +363,9 @@ class Front:
         self._rewatch()
 
     def show_snapshot(self, snapshot: bytes) -> None:
-        if self.console is not None:
-            self._show(self.console, snapshot)
+        self._show(self.console, snapshot)
 
-    def _show(self, console: Console, snapshot: bytes | None) -> None:
+    def _show(self, console: Console | None, snapshot: bytes | None) -> None:
         if self.console is not console or self._held is None:
             return
         self._draw(snapshot if snapshot is not None else self.read_modes().redo())

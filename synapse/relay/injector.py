@@ -27,12 +27,12 @@ DONE, KEYS, OUTPUT, BUSY, SUSPENDED, STUCK = "done", "keys", "output", "busy", "
 
 
 class Injector:
-    """`told` is called with the id and the outcome of each injection."""
+    """`on_outcome` is called with the id and the outcome of each injection."""
 
-    def __init__(self, reactor: Reactor, pty: Pty, told: Callable[[str, str], None]) -> None:
+    def __init__(self, reactor: Reactor, pty: Pty, on_outcome: Callable[[str, str], None]) -> None:
         self._reactor = reactor
         self._pty = pty
-        self._told = told
+        self._on_outcome = on_outcome
         self._steps: deque[tuple[float, bytes]] = deque()
         self._current: str | None = None
         self._reserved = False
@@ -69,32 +69,25 @@ class Injector:
         elif request["output"] is not None and request["output"] != output:
             refusal = OUTPUT
         if refusal is not None:
-            self._told(name, refusal)
+            self._on_outcome(name, refusal)
             return
         self._current = name
         if request.get("draft") is not None:
             self.on_draft(str(request["draft"]))
-        self._begin([(float(delay), text.encode("latin-1")) for delay, text in request["steps"]])
-
-    # --- the relay's own ----------------------------------------------------------------------------------
+        self.run([(float(delay), text.encode("latin-1")) for delay, text in request["steps"]])
 
     def reserve(self) -> None:
         """Allow no injection until `run` is done or `release` is called."""
         self._reserved = True
 
     def run(self, steps: Steps) -> None:
-        self._begin(steps)
+        self._steps = deque(steps)
+        self._drain_left = DRAIN_AT_MOST
+        self._next()
 
     def release(self) -> None:
         self._reserved = False
         self._release_held()
-
-    # --- within -------------------------------------------------------------------------------------------
-
-    def _begin(self, steps: Steps) -> None:
-        self._steps = deque(steps)
-        self._drain_left = DRAIN_AT_MOST
-        self._next()
 
     def _next(self) -> None:
         if self._pty.backlog:  # the pause counts from when the agent has taken everything before it
@@ -124,7 +117,7 @@ class Injector:
             self.release()
             return
         self.done.append(name)  # even if the agent is stuck, a part was typed
-        self._told(name, outcome)
+        self._on_outcome(name, outcome)
         self._release_held()
 
     def _release_held(self) -> None:

@@ -43,7 +43,7 @@ def keep(agent: int) -> None:
 
 
 def signal_at_parents_death(number: int) -> None:
-    """Be sent this signal when the parent ends, however it ends (Linux only)."""
+    """Let the kernel send this signal when the parent ends, however it ends (Linux only)."""
     if sys.platform == "linux":
         import _ctypes  # `ctypes` itself would cost every start 3 ms more
 

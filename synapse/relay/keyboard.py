@@ -40,7 +40,7 @@ class Keyboard:
         self._injector = injector
         self._on_keys = on_keys
         self._log = log
-        self._outbox = Outbox(
+        self.outbox = Outbox(
             reactor=reactor,
             link=link,
             injector=injector,
@@ -56,13 +56,10 @@ class Keyboard:
         injector.on_draft = self._set_draft
 
     def open(self) -> None:
-        self._reactor.later(LOAD_AFTER, self._load)
+        self._reactor.later(LOAD_AFTER, lambda: self._router)
 
     @property
     def _router(self) -> KeyRouter:
-        return self._load()
-
-    def _load(self) -> KeyRouter:
         """Made for the first key, or earlier. It knows no names until the host sends them."""
         if self._made is None:
             from synapse.keys.router import KeyRouter
@@ -80,8 +77,6 @@ class Keyboard:
             line = None
         return self._made.is_empty, line
 
-    # --- keys ---------------------------------------------------------------------------------------------
-
     def take(self, data: bytes) -> None:
         """Pass keys to the agent at once, or right after a running injection."""
         router = self._router
@@ -97,8 +92,8 @@ class Keyboard:
             if router.undecided:
                 self._settle_later()
 
-    def typed_elsewhere(self, data: bytes) -> None:
-        """Keys from another source went to the same composer."""
+    def follow(self, data: bytes) -> None:
+        """Keys that were typed into the same composer by another source, for example over HTTP."""
         self._router.follow(data)
 
     def _set_draft(self, text: str) -> None:
@@ -107,7 +102,7 @@ class Keyboard:
         self._router.editor.paste(text)
 
     def new_terminal(self) -> None:
-        """Drop an incomplete sequence of the terminal before."""
+        """An incomplete sequence of the last terminal is dropped."""
         if self._made is not None:
             self._made.drop_unfinished()
 
@@ -126,7 +121,7 @@ class Keyboard:
                 refusal = {"name": action[1].name, "reason": action[1].reason, "line": action[1].line}
                 self._link.send(wire.pack_json(wire.REFUSED, refusal))
             else:
-                self._outbox.send(action[1])
+                self.outbox.send(action[1])
         if passed:
             self._on_keys()
         self._tell(what)
@@ -152,7 +147,7 @@ class Keyboard:
             self._reactor.later(ESCAPE_TIMEOUT, lambda: self._settle(reads))
 
     def _settle(self, reads: int) -> None:
-        """Decide what a pending ESC was. Keys since then have restarted the timeout."""
+        """Take a pending ESC for the Escape key, unless keys have come since."""
         self._settling = False
         router = self._router
         if not router.undecided:
@@ -162,28 +157,22 @@ class Keyboard:
         else:
             self._act(router.settle())
 
-    # --- the host -----------------------------------------------------------------------------------------
-
     def set_routing(self, payload: bytes) -> None:
-        """The names that can be addressed, and the settings of input routing."""
-        said = jsontext.loads(payload.decode())
+        settings = jsontext.loads(payload.decode())
         router = self._router
-        router.set_names([str(name) for name in said["names"]])
-        router.enabled = bool(said.get("enabled", True))
-        router.parser.passthrough = bool(said.get("passthrough_on_fail", True))
+        router.parser.set_names([str(name) for name in settings["names"]])
+        router.enabled = bool(settings.get("enabled", True))
+        router.parser.passthrough = bool(settings.get("passthrough_on_fail", True))
         try:
-            if said.get("pattern"):
-                router.set_pattern(str(said["pattern"]))
+            if settings.get("pattern"):
+                router.parser.set_pattern(str(settings["pattern"]))
         except ValueError as error:
             self._log(f"input_routing.pattern: {error}")
-        self._outbox.host_came()
-
-    def command_taken(self, payload: bytes) -> None:
-        self._outbox.taken(payload)
+        self.outbox.host_came()
 
     def host_went(self) -> None:
         """Without a host no line is routed."""
         if self._made is not None:
-            self._made.set_names(())
+            self._made.parser.set_names(())
             self._made.parser.passthrough = True
-        self._outbox.host_went()
+        self.outbox.host_went()

@@ -7,6 +7,7 @@ import os
 import time
 from collections import deque
 
+from synapse.base import processes
 from synapse.relay import wire
 from synapse.relay.spool import Spool
 
@@ -44,7 +45,7 @@ class HostLink:
         self._recent: deque[bytes] = deque()
         self._recent_size = 0
         self.written = 0  # bytes of the agent's output, ever
-        self._spool = Spool()
+        self.spool = Spool()
         self._unanswered = 0
         self._starts: list[float] = []
         self._unpacker = wire.Unpacker()
@@ -53,7 +54,7 @@ class HostLink:
         self.ready = False
 
     def start(self) -> None:
-        """Start a host; it is given the same listening sockets as the one before."""
+        """Start a host. It inherits the same listening sockets as the one before."""
         ours, theirs = _socket.socketpair(_socket.AF_UNIX, _socket.SOCK_STREAM)
         ours.setblocking(False)
         for fd in (theirs.fileno(), *self._inherited):
@@ -70,8 +71,7 @@ class HostLink:
                     (os.POSIX_SPAWN_OPEN, 1, self._log_path, log_flags, 0o600),
                     (os.POSIX_SPAWN_DUP2, 1, 2),
                 ],
-                # Out of the terminal's reach from the start: its hangup would take the host with it.
-                setsid=True,
+                setsid=True,  # otherwise a hangup of the terminal would end the host too
             )
         finally:
             theirs.close()
@@ -81,11 +81,11 @@ class HostLink:
         self.socket = ours
         self._unpacker = wire.Unpacker()
         self._unanswered = 0
-        # The first host is given everything that came before it, a later one the last of the output.
+        # The first host gets all earlier output, a later one only the last of it.
         if self.generation > 1:
-            self._spool.clear()
-            self._spool.add(wire.pack(wire.OUTPUT, self.recent()))
-        self._spool.begin_with(wire.pack_json(wire.HELLO, self._hello()))
+            self.spool.clear()
+            self.spool.add(wire.pack(wire.OUTPUT, self.recent()))
+        self.spool.begin_with(wire.pack_json(wire.HELLO, self._hello()))
 
     @property
     def generation(self) -> int:
@@ -112,37 +112,23 @@ class HostLink:
     def _later(self, *parts: bytes) -> None:
         """Do not wake the host for every keystroke: that would delay the echo."""
         if self.socket is not None or not self._starts:  # there is a host, or the first has not started yet
-            self._spool.add(*parts)
-
-    @property
-    def waiting(self) -> bool:
-        return self._spool.waiting
-
-    @property
-    def stuck(self) -> bool:
-        """Whether the host takes no more now."""
-        return self._spool.stuck
-
-    @property
-    def behind(self) -> int:
-        return self._spool.size
+            self.spool.add(*parts)
 
     def look(self) -> bool:
-        """Send the host what waits for it, unless a burst is held back; whether it was sent."""
-        given = True
+        """Send the host the waiting frames, except in a burst; whether all were sent."""
         if self.socket is None:
-            self._spool.stuck = True
-        else:
-            try:
-                given = self._spool.look(self.socket)
-            except OSError:
-                self._spool.clear()  # its end is closed: the read side reports it
-        return given
+            self.spool.stuck = True
+            return True
+        try:
+            return self.spool.look(self.socket)
+        except OSError:
+            self.spool.clear()  # its end is closed: the read side reports it
+            return True
 
     def flush(self) -> None:
         """The host takes more again."""
-        if self._spool.held_back:
-            self._spool.stuck = False
+        if self.spool.held_back:
+            self.spool.stuck = False
         else:
             self._push()
 
@@ -153,12 +139,11 @@ class HostLink:
     def _push(self) -> None:
         if self.socket is not None:
             try:
-                self._spool.give(self.socket)
+                self.spool.give(self.socket)
             except OSError:
-                self._spool.clear()
+                self.spool.clear()
 
     def recent(self) -> bytes:
-        """The last of the agent's output."""
         return b"".join(self._recent)
 
     def receive(self) -> list[tuple[int, bytes]] | None:
@@ -172,9 +157,8 @@ class HostLink:
             data = b""
         if not data:
             return None
-        frames = list(self._unpacker.feed(data))
         self._unanswered = 0
-        return frames
+        return self._unpacker.feed(data)
 
     def ping(self) -> bool:
         """Ask for a PONG. False when the last few pings were not answered."""
@@ -187,12 +171,11 @@ class HostLink:
         return True
 
     def drop(self, why: str) -> None:
-        """End this host, if it is still running."""
         if self.socket is not None:
             self._log(f"host {self.pid} replaced: {why}")
         if self.pid:
             try:
-                os.kill(self.pid, signal.SIGKILL)  # first: a closed socket would tell it that we are gone
+                os.kill(self.pid, signal.SIGKILL)  # first: a closed socket would look like a killed relay
                 os.waitpid(self.pid, 0)
             except OSError:
                 pass
@@ -200,34 +183,27 @@ class HostLink:
         if self.socket is not None:
             self.socket.close()
             self.socket = None
-        self._spool.clear()
+        self.spool.clear()
         self.ready = False
-
-    def _signal_end(self) -> None:
-        if self.pid:
-            try:
-                os.kill(self.pid, GOODBYE)
-            except OSError:
-                pass
 
     def close(self, patience: float) -> None:
         """Send what is left and wait at most `patience` seconds for the host, which ends by itself."""
         if self.socket is not None:
             until = time.monotonic() + CLOSE_TIMEOUT
             try:
-                for portion in self._spool.portions():
+                for portion in self.spool.portions():
                     if time.monotonic() > until:
                         raise TimeoutError
                     self.socket.settimeout(PORTION_TIMEOUT)
                     self.socket.sendall(portion)
             except OSError:
-                self._signal_end()  # or it would take the end of the stream for a killed relay
+                # Without the signal, the host would take the end of the stream for a killed relay.
+                processes.signal_all([self.pid] if self.pid else [], GOODBYE)
             self.socket.close()
             self.socket = None
         deadline = time.monotonic() + patience
         while self.pid and time.monotonic() < deadline:
-            done, _ = os.waitpid(self.pid, os.WNOHANG)
-            if done:
+            if os.waitpid(self.pid, os.WNOHANG)[0]:
                 self.pid = 0
             else:
                 time.sleep(0.005)

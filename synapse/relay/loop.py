@@ -80,7 +80,7 @@ class Relay:
             listener=listener,
             detach_keys=detach_keys,
             overlay_layer=OverlayLayer(overlay_keys, link.send),
-            on_gone=self._on_terminal_gone,
+            on_gone=lambda: self.stop("the terminal is gone"),
             rebalance=self._balance,
             rewatch=self._rewatch,
         )
@@ -113,19 +113,19 @@ class Relay:
 
     def _balance(self) -> None:
         """Read only where there is space for what comes; wait for writability only where something waits."""
-        link = self._link
-        if not self._look_due and (link.waiting or self.front.unread):
+        link, spool = self._link, self._link.spool
+        if not self._look_due and (spool.waiting or self.front.unread):
             self._look_due = True
             self._reactor.later(LOOK_AFTER, self._look)
-        waits = bool(self._pty.backlog) or self.front.has_backlog() or link.stuck or self._eof
+        waits = bool(self._pty.backlog) or self.front.has_backlog() or spool.stuck or self._eof
         if not waits and self._idle:
             return  # nothing waits and nothing did: a short way out, since every keystroke comes through here
         self._idle = not waits
-        read = READ if self.front.has_room() and not self._eof else 0
+        read = READ if self.front.has_space() and not self._eof else 0
         self._reactor.watch(self._pty.master, read | (WRITE if self._pty.backlog else 0), self._on_agent)
         self.front.balance()
         if link.socket is not None:
-            self._reactor.watch(link.socket.fileno(), READ | (WRITE if link.stuck else 0), self._on_host)
+            self._reactor.watch(link.socket.fileno(), READ | (WRITE if spool.stuck else 0), self._on_host)
 
     def _rewatch(self) -> None:
         self._idle = False
@@ -137,8 +137,6 @@ class Relay:
         if self._link.look():
             self.front.read_modes(MODES_AT_ONCE)
         self._balance()
-
-    # --- the agent ----------------------------------------------------------------------------------------
 
     def _on_agent(self, events: int) -> None:
         if events & WRITE:
@@ -181,7 +179,7 @@ class Relay:
     def _pass_on(self, data: bytes) -> None:
         self.front.follow(data)
         self._link.output(data)
-        if self._link.behind > SPOOL_LIMIT:
+        if self._link.spool.size > SPOOL_LIMIT:
             self._replace_host("it fell too far behind the agent's output")
 
     def _drain(self) -> None:
@@ -208,9 +206,6 @@ class Relay:
             self.front.suspend()
         self._exited = self._exited or self._pty.exited()
 
-    def _on_terminal_gone(self) -> None:
-        self.stop("the terminal is gone")
-
     def stop(self, why: str) -> None:
         """Ask the agent to end, and kill it if it does not."""
         if self.stopping:
@@ -219,8 +214,6 @@ class Relay:
         self.stopping = True
         self._pty.signal_session(signal.SIGTERM, signal.SIGHUP, signal.SIGCONT)
         self._reactor.later(STOP_GRACE, lambda: self._pty.signal_session(signal.SIGKILL))
-
-    # --- signals ------------------------------------------------------------------------------------------
 
     def _catch_signals(self) -> None:
         os.set_blocking(self._wakeup_read, False)
@@ -253,8 +246,6 @@ class Relay:
             elif number in _FORWARDED:
                 self._pty.signal(number)
 
-    # --- the host -----------------------------------------------------------------------------------------
-
     def _start_host(self) -> None:
         if self._link.socket is not None:
             return
@@ -283,7 +274,7 @@ class Relay:
     def _on_frame(self, kind: int, payload: bytes) -> None:
         if kind == wire.TYPE:
             self._pty.write(payload)
-            self.keyboard.typed_elsewhere(payload)
+            self.keyboard.follow(payload)
         elif kind == wire.SNAPSHOT:
             self.front.show_snapshot(payload)
         elif kind == wire.READY:
@@ -299,7 +290,7 @@ class Relay:
         elif kind == wire.NAMES:
             self.keyboard.set_routing(payload)
         elif kind == wire.COMMAND_TAKEN:
-            self.keyboard.command_taken(payload)
+            self.keyboard.outbox.taken(payload)
         elif kind == wire.OVERLAY:
             self.front.overlay(payload, self._link.written)
         elif kind == wire.WHERE:

@@ -66,8 +66,8 @@ class Outbox:
 
     def taken(self, payload: bytes) -> None:
         """The host has stored a line, or has refused it."""
-        told = jsontext.loads(payload.decode())
-        name, refusal = str(told["id"]), told.get("refused") or told.get("kept")
+        answer = jsontext.loads(payload.decode())
+        name, refusal = str(answer["id"]), answer.get("refused") or answer.get("kept")
         if self._kept.pop(name, None) is None:
             return
         del self._told[name]
@@ -79,7 +79,7 @@ class Outbox:
         if refusal is None:
             self._injector.run(self._clear(command.line))
             return
-        if "kept" in told:
+        if "kept" in answer:
             self._keep()
         else:
             self._submit(command.enter)

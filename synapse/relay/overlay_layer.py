@@ -35,8 +35,6 @@ class OverlayLayer:
         self.focused = False
         self.erase = b""  # the bytes that erase it; checked before every output
 
-    # --- the drawing --------------------------------------------------------------------------------------
-
     def show(self, payload: bytes, written: int, size: tuple[int, int], refusal: str | None) -> bytes:
         """The bytes to write for a drawing of the host. An empty one removes the last, at any position."""
         header, draw, erase = wire.unpack_overlay(payload)
@@ -64,8 +62,6 @@ class OverlayLayer:
         """The screen has changed, so that the bytes that would erase the drawing are useless."""
         self._shown, self.erase = 0, b""
 
-    # --- keys ---------------------------------------------------------------------------------------------
-
     def set_state(self, payload: bytes) -> bytes:
         """Whether the host wants to know of the chord, and whether it still wants the keys. Returns the keys
         that it was given and has not used: they are for the agent."""
@@ -83,8 +79,8 @@ class OverlayLayer:
         self._watching = False
         self._set_focus(False)
 
-    def start_anew(self) -> None:
-        """Another terminal, or none."""
+    def reset(self) -> None:
+        """The terminal was replaced or is gone."""
         self.forget()
         self._made = None
         if self.focused:
@@ -99,7 +95,7 @@ class OverlayLayer:
         return self._made
 
     def take(self, data: bytes) -> bytes:
-        """Takes a human's keys and returns those that are for the agent."""
+        """The keys among these that are for the agent."""
         if not self._watching and not self.focused:
             return data
         out = b""

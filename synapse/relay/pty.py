@@ -127,7 +127,7 @@ class Pty:
         return bool(self._local_modes() & termios.ICANON)
 
     def hides_input(self) -> bool:
-        """As for a password."""
+        """Whether the agent reads a line without echo, as for a password."""
         return self._local_modes() & (termios.ICANON | termios.ECHO) == termios.ICANON
 
     def _local_modes(self) -> int:
@@ -202,7 +202,7 @@ def _become(argv: Sequence[str], env: Mapping[str, str], slave: int, failed: int
         if agent:
             keep(agent)
         os.setpgid(0, 0)
-        signal.signal(signal.SIGTTOU, signal.SIG_IGN)  # taking the foreground would stop us
+        signal.signal(signal.SIGTTOU, signal.SIG_IGN)  # otherwise tcsetpgrp stops this process
         os.tcsetpgrp(0, os.getpid())
         signal_at_parents_death(signal.SIGKILL)
         for number in (signal.SIGTTOU, signal.SIGPIPE, signal.SIGXFSZ):

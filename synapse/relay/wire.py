@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from itertools import groupby
 
 from synapse.base import jsontext
 
@@ -104,7 +105,7 @@ class Unpacker:
     def __init__(self) -> None:
         self._buffer = bytearray()
 
-    def feed(self, data: bytes) -> Iterator[tuple[int, bytes]]:
+    def feed(self, data: bytes) -> list[tuple[int, bytes]]:
         self._buffer += data
         start = 0
         view = memoryview(self._buffer)
@@ -118,19 +119,13 @@ class Unpacker:
             start = end
         view.release()
         del self._buffer[:start]
-        return iter(frames)
+        return frames
 
 
 def joined(frames: Iterable[tuple[int, bytes]]) -> Iterator[tuple[int, bytes]]:
-    """The same frames, but output that follows output in one piece."""
-    output: list[bytes] = []
-    for kind, payload in frames:
+    """The same frames, with consecutive OUTPUT frames joined into one."""
+    for kind, group in groupby(frames, key=lambda frame: frame[0]):
         if kind == OUTPUT:
-            output.append(payload)
-            continue
-        if output:
-            yield OUTPUT, b"".join(output)
-            output = []
-        yield kind, payload
-    if output:
-        yield OUTPUT, b"".join(output)
+            yield OUTPUT, b"".join(payload for _, payload in group)
+        else:
+            yield from group

@@ -13,6 +13,10 @@ _OSC = re.compile(r"\x1b\](\d+);([^\x07\x1b]*)(?:\x07|\x1b\\)")
 _UNFINISHED = re.compile(r"\x1b(?:\](?:\d+(?:;[^\x07\x1b]*\x1b?)?)?)?$")
 _QUERY = re.compile(r"\x1b\[(?:(0?c)|(6n)|(5n)|(>c)|(>q)|(\?u))")
 _ANSWERS = ("\x1b[?62;22c", None, "\x1b[0n", "\x1b[>1;0;0c", "\x1bP>|synapse\x1b\\", "\x1b[?0u")
+_ATTRIBUTES = (
+    ("1", "bold"), ("2", "faint"), ("3", "italic"), ("4", "underline"), ("5", "blink"), ("7", "inverse"),
+    ("9", "strikethrough"),
+)  # fmt: skip
 _SCROLLBACK_LINES = 9_000
 
 
@@ -124,12 +128,7 @@ class AvtScreen:
 
 
 def _sgr(pen: Pen) -> str:
-    codes = ["0"]
-    for code, name in ((1, "bold"), (2, "faint"), (3, "italic"), (4, "underline"), (5, "blink")):
-        if getattr(pen, name):
-            codes.append(str(code))
-    codes += ["7"] if pen.inverse else []
-    codes += ["9"] if pen.strikethrough else []
+    codes = ["0", *(code for code, name in _ATTRIBUTES if getattr(pen, name))]
     for base, colour in ((38, pen.foreground), (48, pen.background)):
         if isinstance(colour, Color.Indexed):
             codes.append(f"{base};5;{colour[0]}")

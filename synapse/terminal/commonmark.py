@@ -19,6 +19,7 @@ Node = SyntaxTreeNode
 _BLOCKS = ["table", "code", "fence", "blockquote", "hr", "list", "heading"]
 _INLINE = ["newline", "escape", "backticks", "strikethrough", "emphasis", "link", "image", "autolink"]
 _PAIRS = ["balance_pairs", "strikethrough", "emphasis", "fragments_join"]
+_LISTS = ("bullet_list", "ordered_list")
 _ENDED_BY_BLANK_LINE = ("paragraph", "table", "blockquote")
 
 
@@ -47,7 +48,10 @@ def finished(text: str) -> Iterator[str]:
     A list is several blocks, one for each item. Each blank line between blocks is a block.
     """
     lines = text.split("\n")[:-1]  # the last one is not complete
-    blocks = list(_top_level(SyntaxTreeNode(_structure.parse("\n".join([*lines, ""])))))
+    root = SyntaxTreeNode(_structure.parse("\n".join([*lines, ""])))
+    blocks = [
+        node for block in root.children for node in (block.children if block.type in _LISTS else [block])
+    ]
     if blocks and not _has_ended(blocks[-1], lines):
         del lines[_range(blocks.pop())[0] :]
     at = 0
@@ -67,14 +71,6 @@ def end_of(node: Node) -> int:
     if node.type == "list_item" and not node.children:
         return start + 1
     return end_of(node.children[-1]) if node.children and node.children[-1].map else end
-
-
-def _top_level(root: Node) -> Iterator[Node]:
-    for node in root.children:
-        if node.type in ("bullet_list", "ordered_list"):
-            yield from node.children
-        else:
-            yield node
 
 
 def _has_ended(node: Node, lines: list[str]) -> bool:

@@ -27,14 +27,11 @@ class GhosttyScreen:
         self._terminal = Terminal(
             max(cols, 1), max(rows, 1), scrollback=10_000_000, fg=_FOREGROUND, bg=_BACKGROUND
         )
-        # The byte limit decides: its default of 10 KB keeps about 600 lines.
         self._osc: dict[int, str] = {}
         self._terminal.on_unknown_sequence(self._on_unknown)
-        option = lib.GHOSTTY_TERMINAL_OPT_SCROLLBACK_MAX_BYTES
-        self._set(option, ffi.new("size_t*", SCROLLBACK_BYTES))
-
-    def _set(self, option: int, value: Any) -> None:
-        check(lib.ghostty_terminal_set(self._terminal._t[0], option, value), "terminal_set")
+        # The byte limit decides: its default of 10 KB keeps about 600 lines.
+        option, limit = lib.GHOSTTY_TERMINAL_OPT_SCROLLBACK_MAX_BYTES, ffi.new("size_t*", SCROLLBACK_BYTES)
+        check(lib.ghostty_terminal_set(self._terminal._t[0], option, limit), "terminal_set")
 
     def _on_unknown(self, sequence: Any) -> None:
         number, _, payload = sequence.content.partition(b";")
@@ -133,19 +130,16 @@ class GhosttyScreen:
         return int(self._terminal.get("scrollback_rows", "size_t"))
 
     def snapshot(self) -> bytes:
-        rows = self.size[1]
-        history = self._terminal.get("scrollback_rows", "size_t")
         out = ""
-        if history and not self.alternate_screen:
+        if self.has_scrolled() and not self.alternate_screen:
             # Printed, then pushed up by a screenful: the rows below then start at the top.
-            out += self._format(self._rows("history")) + "\x1b[m" + "\r\n" * rows + "\x1b[H"
+            out = self._format(self._rows("history")) + "\x1b[m" + "\r\n" * self.size[1] + "\x1b[H"
         return (out + self._format(self._rows("active"), *_ALL)).encode()
 
     def _rows(self, part: str) -> Any:
         """All rows of the active screen or of the history, as a selection."""
         cols, rows = self.size
-        if part == "history":
-            rows = self._terminal.get("scrollback_rows", "size_t")
+        rows = self.has_scrolled() if part == "history" else rows
         selection = init_sized("GhosttySelection")
         selection.start = self._terminal.ref(0, 0, part)[0]
         selection.end = self._terminal.ref(cols - 1, rows - 1, part)[0]

@@ -67,9 +67,11 @@ class _Reader:
     def _decode(self, ref: Any, raw: int) -> tuple[Cell, bool, bool, bool]:
         tag = self._get(raw, lib.GHOSTTY_CELL_DATA_CONTENT_TAG)
         width = _WIDTHS[self._get(raw, lib.GHOSTTY_CELL_DATA_WIDE)]
-        link, protected = (self._is(raw, what) for what in (_HAS_LINK, _PROTECTED))
+        link = self._is(raw, lib.GHOSTTY_CELL_DATA_HAS_HYPERLINK)
+        protected = self._is(raw, lib.GHOSTTY_CELL_DATA_PROTECTED)
         if tag == lib.GHOSTTY_CELL_CONTENT_BG_COLOR_PALETTE:
-            return Cell("", width, "0;" + palette(40, self._get(raw, _PALETTE))), False, link, protected
+            index = self._get(raw, lib.GHOSTTY_CELL_DATA_COLOR_PALETTE)
+            return Cell("", width, "0;" + palette(40, index)), False, link, protected
         if tag == lib.GHOSTTY_CELL_CONTENT_BG_COLOR_RGB:
             colour = ffi.new("GhosttyColorRgb*")
             check(lib.ghostty_cell_get(raw, lib.GHOSTTY_CELL_DATA_COLOR_RGB, colour), "cell_get")
@@ -106,23 +108,13 @@ class _Reader:
         return str(ffi.buffer(text, size[0])[:].decode("utf-8", "replace"))
 
 
-_HAS_LINK = lib.GHOSTTY_CELL_DATA_HAS_HYPERLINK
-_PROTECTED = lib.GHOSTTY_CELL_DATA_PROTECTED
-_PALETTE = lib.GHOSTTY_CELL_DATA_COLOR_PALETTE
-
-
 def _is_unrepeatable(cell: Cell, clusters: bool) -> bool:
     """A wide blank, or a cluster that was written while mode 2027 was different."""
     text = cell.text
     if cell.width == 2 and text[:1] == " ":
         return True
-    if text < _JOINER:  # nearly all
-        return len(text) > 1 and _is_unrepeatable_cluster(cell, clusters)
-    return _is_unrepeatable_cluster(cell, clusters)
-
-
-def _is_unrepeatable_cluster(cell: Cell, clusters: bool) -> bool:
-    text = cell.text
+    if len(text) < 2 and text < _JOINER:  # nearly all
+        return False
     is_flag = "\U0001f1e6" <= text[:1] <= "\U0001f1ff"
     if clusters:
         return text[-1:] == _JOINER or (is_flag and len(text) == 1) or (_EMOJI in text and cell.width == 1)

@@ -26,16 +26,6 @@ class _OtherDeclarations(Exception):
     pass
 
 
-def _read() -> tuple[list[int], dict[str, Any]]:
-    """The checksums of the declarations, and their parsed form."""
-    try:
-        with open(_CACHE, "rb") as file:
-            sums, parsed = marshal.loads(file.read())
-    except (OSError, ValueError, EOFError, TypeError):
-        return [], {}
-    return sums, parsed
-
-
 def _import_with(make: Callable[[], Any]) -> None:
     """Import pyghostty with `make` in the place of `cffi.FFI`."""
     ours, theirs = ModuleType("cffi"), sys.modules.get("cffi")
@@ -50,8 +40,10 @@ def _import_with(make: Callable[[], Any]) -> None:
 
 
 def _import_parsed() -> bool:
-    sums, parsed = _read()
-    if not sums:
+    try:
+        with open(_CACHE, "rb") as file:
+            sums, parsed = marshal.loads(file.read())  # checksums of the declarations, and their parsed form
+    except (OSError, ValueError, EOFError, TypeError):
         return False
 
     class Parsed(_cffi_backend.FFI):  # type: ignore[misc]
@@ -70,6 +62,7 @@ def _import_parsed() -> bool:
 
 def _import_and_keep() -> None:
     """Let cffi parse the declarations, and cache the result."""
+    import ast
     import contextlib
     import io
 
@@ -88,17 +81,17 @@ def _import_and_keep() -> None:
     finally:
         cffi.FFI = plain
     if not os.access(os.path.dirname(_CACHE), os.W_OK):
-        return  # nor would it be worth the time to make it
+        return
     made = f"{_CACHE}.{os.getpid()}.py"
     try:
         again = cffi.FFI()
         for text in texts:
             again.cdef(text)
         again.set_source("ghostty", None)
-        with contextlib.redirect_stdout(io.StringIO()):  # it says what it does
+        with contextlib.redirect_stdout(io.StringIO()):  # cffi reports each step
             again.emit_python_code(made)
         with open(made) as source:
-            parsed = {name: _literal(value) for name, value in _FIELD.findall(source.read())}
+            parsed = {name: ast.literal_eval(value) for name, value in _FIELD.findall(source.read())}
         checksums = [binascii.crc32(text.encode()) for text in texts]
         files.replace(_CACHE, marshal.dumps((checksums, parsed)), mode=0o644)  # other users read it too
     except (OSError, ValueError):
@@ -106,12 +99,6 @@ def _import_and_keep() -> None:
     finally:
         if os.path.exists(made):
             os.unlink(made)
-
-
-def _literal(text: str) -> Any:
-    import ast
-
-    return ast.literal_eval(text)
 
 
 if "pyghostty" not in sys.modules and not _import_parsed():

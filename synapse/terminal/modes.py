@@ -111,46 +111,29 @@ class ModeTracker:
 
     def undo(self) -> bytes:
         """The bytes that undo every mode; empty when none is set."""
-        out = bytearray()
-        if self._region:
-            out += b"\x1b7\x1b[r\x1b8"  # resetting the region moves the cursor
-        for number, on in self._private.items():
-            if number not in _ALTERNATE:
-                out += b"\x1b[?%d%c" % (number, ord("l") if on else ord("h"))
-        if self._kitty[True]:
-            out += b"\x1b[<%du" % len(self._kitty[True])
-        for number in self._private:
-            if number in _ALTERNATE:
-                out += b"\x1b[?%dl" % number
-        if self._kitty[False]:
-            out += b"\x1b[<%du" % len(self._kitty[False])
-        if self._other_keys:
-            out += b"\x1b[>4m"
-        if self._keypad:
-            out += b"\x1b>"
-        if self._cursor_style:
-            out += b"\x1b[0 q"
-        return bytes(out)
+        private, alternate = self._private_modes()
+        out = b"\x1b7\x1b[r\x1b8" if self._region else b""  # resetting the region moves the cursor
+        out += b"".join(b"\x1b[?%d%c" % (number, b"l" if on else b"h") for number, on in private)
+        out += b"\x1b[<%du" % len(self._kitty[True]) if self._kitty[True] else b""
+        out += b"".join(b"\x1b[?%dl" % number for number, _ in alternate)
+        out += b"\x1b[<%du" % len(self._kitty[False]) if self._kitty[False] else b""
+        out += b"\x1b[>4m" if self._other_keys else b""
+        out += b"\x1b>" if self._keypad else b""
+        return out + (b"\x1b[0 q" if self._cursor_style else b"")
 
     def redo(self) -> bytes:
         """The bytes that set every mode again, on a terminal that has none of them."""
-        out = bytearray()
-        for flags in self._kitty[False]:
-            out += b"\x1b[>%du" % flags
-        for number in self._private:
-            if number in _ALTERNATE:
-                out += b"\x1b[?%dh" % number
-        for flags in self._kitty[True]:
-            out += b"\x1b[>%du" % flags
-        for number, on in self._private.items():
-            if number not in _ALTERNATE:
-                out += b"\x1b[?%d%c" % (number, ord("h") if on else ord("l"))
-        if self._other_keys:
-            out += b"\x1b[>4;%dm" % self._other_keys
-        if self._keypad:
-            out += b"\x1b="
-        if self._cursor_style:
-            out += b"\x1b[" + self._cursor_style + b" q"
-        if self._region:
-            out += b"\x1b7\x1b[" + self._region + b"r\x1b8"
-        return bytes(out)
+        private, alternate = self._private_modes()
+        out = b"".join(b"\x1b[>%du" % flags for flags in self._kitty[False])
+        out += b"".join(b"\x1b[?%dh" % number for number, _ in alternate)
+        out += b"".join(b"\x1b[>%du" % flags for flags in self._kitty[True])
+        out += b"".join(b"\x1b[?%d%c" % (number, b"h" if on else b"l") for number, on in private)
+        out += b"\x1b[>4;%dm" % self._other_keys if self._other_keys else b""
+        out += b"\x1b=" if self._keypad else b""
+        out += b"\x1b[%b q" % self._cursor_style if self._cursor_style else b""
+        return out + (b"\x1b7\x1b[%br\x1b8" % self._region if self._region else b"")
+
+    def _private_modes(self) -> tuple[list[tuple[int, bool]], list[tuple[int, bool]]]:
+        """The ordinary private modes that are set, and those of the alternate screen."""
+        alternate = [item for item in self._private.items() if item[0] in _ALTERNATE]
+        return [item for item in self._private.items() if item not in alternate], alternate

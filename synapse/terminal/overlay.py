@@ -22,6 +22,7 @@ SMALLEST = (20, 4)  # columns and rows of the smallest terminal that is drawn on
 _WIDE = (("\u2e80", "\ua4cf"), ("\uac00", "\ud7a3"), ("\uff01", "\uff60"))  # wide in every terminal
 
 _NOTHING = Cell("")
+_CHARSETS = ("\x1b(", "\x1b)", "\x1b*", "\x1b+", "\x0e", "\x1bn", "\x1bo")  # sequences that select one
 _JOINERS = "\u200d\ufe0f\ufe0e"
 _BACKGROUND = re.compile(r"0;(?:4[0-7]|10[0-7]|48;5;\d+|48;2;\d+;\d+;\d+)")
 
@@ -124,15 +125,12 @@ def _clipped(box: Box, free: Area) -> Box:
     return Box(left, max(box.y, 0), max(right - left, 0), lines)
 
 
-# --- the cursor before and after ----------------------------------------------------------------------------
-
-
 def _prologue(cursor: Cursor) -> str:
     """Switch off the program's state that would disturb the drawing."""
     out = "\x1b[?25l" if cursor.visible else ""
     if "\x1b]8;" in cursor.pen:
         out += "\x1b]8;;\x1b\\"
-    if _has_charsets(cursor.pen):
+    if any(mark in cursor.pen for mark in _CHARSETS):
         out += "\x1b(B\x0f"
     out += "\x1b[4l" if cursor.insert else ""
     out += "\x1b[?6l" if cursor.origin is not None else ""
@@ -152,13 +150,6 @@ def _epilogue(cursor: Cursor, last: Sequence[Row], hidden: bool) -> str:
     out += "\x1b[4h" if cursor.insert else ""
     out += "\x1b[0m" + cursor.pen
     return out if hidden or not cursor.visible else out + "\x1b[?25h"
-
-
-def _has_charsets(pen: str) -> bool:
-    return any(mark in pen for mark in ("\x1b(", "\x1b)", "\x1b*", "\x1b+", "\x0e", "\x1bn", "\x1bo"))
-
-
-# --- cells --------------------------------------------------------------------------------------------------
 
 
 def _move(x: int, y: int) -> str:

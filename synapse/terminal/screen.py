@@ -44,7 +44,6 @@ class Screen(Protocol):
     def resize(self, cols: int, rows: int) -> None: ...
     def on_reply(self, reply: Callable[[bytes], None] | None) -> None:
         """Where answers to terminal queries go; None when a real terminal gives them."""
-        ...
 
     @property
     def size(self) -> tuple[int, int]: ...
@@ -58,39 +57,30 @@ class Screen(Protocol):
     def cursor_visible(self) -> bool: ...
     def osc(self, number: int) -> str:
         """The content of the last OSC sequence with this number that terminals do not know."""
-        ...
 
     def mode(self, number: int) -> bool:
         """Whether DEC private mode `number` is set."""
-        ...
 
     def text(self) -> str:
         """The visible screen, a line a row."""
-        ...
 
     def contents(self, last_rows: int | None = None) -> str:
         """Scrollback and screen with wrapped lines joined, or only the last rows of that."""
-        ...
 
     def ansi(self) -> str:
         """The visible screen with its colours."""
-        ...
 
     def rows(self, first: int, end: int, left: int = 0, right: int | None = None) -> list[Row]:
         """The visible rows from `first` to before `end`, cell by cell, each from `left` to before `right`."""
-        ...
 
     def drawing_cursor(self) -> Cursor | None:
         """The cursor, or None while nothing can be drawn and erased: inside a sequence, for example."""
-        ...
 
     def has_scrolled(self) -> int:
         """How many rows have left the screen at its top and are still kept."""
-        ...
 
     def snapshot(self) -> bytes:
         """Bytes that bring an empty terminal of the same size, cursor at home, to this state."""
-        ...
 
 
 # What a program may have left on: mouse, focus, paste, synchronised output, colour scheme reports …

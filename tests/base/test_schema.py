@@ -238,7 +238,7 @@ def test_a_home_that_takes_no_cache_is_no_problem(
     [
         ("a: 1\nb: [1\n", ", line 3, column 1: while parsing a flow sequence, did not find expected"),
         ("a: 1\n\tb: 2\n", ", line 2, column 1: while scanning a plain scalar, found a tab character"),
-        ("a: 1\nb:\n  c: 1\n  c: 2\n", ", line 4, column 3: c is said twice"),
+        ("a: 1\nb:\n  c: 1\n  c: 2\n", ", line 4, column 3: c appears twice"),
         ("a: 1\n8100: 2\n", ", line 2, column 1: the key 8100 must be text: put it in quotes"),
         ("env:\n  NO: x\n", ", line 2, column 3: the key NO must be text: put it in quotes"),
         ("? [a]\n: 1\n", ", line 1, column 3: the key here must be text: put it in quotes"),
@@ -253,7 +253,7 @@ def test_a_home_that_takes_no_cache_is_no_problem(
             ", line 2, column 1: expected a single document in the stream, but found another",
         ),
         (b"a: 1\nb: \xff\n", ", line 2: the file is not UTF-8; save it as UTF-8"),
-        ("a: &x [*x]\n", " says something that cannot be kept: Circular reference detected"),
+        ("a: &x [*x]\n", " contains a value that cannot be stored: Circular reference detected"),
         ("[" * 300_000 + "]" * 300_000, " is nested too deeply"),
         ("a: 1\n" + "#" * 1_000_000, " is too large: 1000005 bytes, and at most 1000000 are read"),
     ],

@@ -262,7 +262,7 @@ def test_the_cursor_stands_in_cells_not_characters() -> None:
     assert composer.layout(10) == (["日本a"], 0, 5)
     assert composer.layout(5) == (["日本a", ""], 1, 0)
     assert composer.layout(3) == (["日", "本a", ""], 2, 0)
-    composer.home()
+    composer.handle(("key", "home"))
     assert composer.layout(5) == (["日本a"], 0, 0)
 
 

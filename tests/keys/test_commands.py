@@ -68,7 +68,7 @@ def test_ordinary_input(line: str) -> None:
 )
 def test_a_message_for_somebody(line: str, name: str, message: str) -> None:
     found = command(line)
-    assert (found.name, found.message, found.wait, found.length) == (name, message, True, len(line))
+    assert (found.name, found.message, found.wait) == (name, message, True)
     assert found.priority is None and found.timeout is None
 
 

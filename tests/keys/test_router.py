@@ -52,7 +52,7 @@ def test_enter_is_held_back_in_every_encoding(enter: bytes) -> None:
     first, second, third = it.feed(b"@codex hi" + enter + b"more")
     assert first == ("pass", b"@codex hi") and third == ("pass", b"more")
     assert isinstance(second[1], Command)
-    assert (second[1].name, second[1].message, second[1].enter, second[1].length) == ("codex", "hi", enter, 9)
+    assert (second[1].name, second[1].message, second[1].enter) == ("codex", "hi", enter)
     assert it.line == "more"
 
 
@@ -163,9 +163,9 @@ def test_routing_off_and_names_that_come_and_go() -> None:
     assert commands(it.feed(b"@codex hi\r")) == []
     it.enabled = True
     it.feed(b"@late hi")
-    it.set_names(["late"])
+    it.parser.set_names(["late"])
     assert commands(it.feed(b"\r"))[0].name == "late"
-    it.set_names([])
+    it.parser.set_names([])
     assert it.feed(b"@late hi\r") == [("pass", b"@late hi\r")]
 
 

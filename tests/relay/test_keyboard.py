@@ -157,9 +157,9 @@ def test_a_draft_that_synapse_moves_is_followed(world: World) -> None:
 
 
 def test_keys_of_somebody_else_are_followed(world: World) -> None:
-    world.keyboard.typed_elsewhere(b"one")
+    world.keyboard.follow(b"one")
     assert world.draft() == (False, "one") and world.agent.typed == b""
-    world.keyboard.typed_elsewhere(b"\r")
+    world.keyboard.follow(b"\r")
     assert world.draft() == (True, "")
 
 
