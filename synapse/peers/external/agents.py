@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, fields, replace
 from datetime import UTC, datetime
+from itertools import chain, count
 from typing import Any
 
 from synapse.base import files, paths
@@ -119,11 +120,8 @@ class ExternalAgentRegistry:
         """An unused alias, made from a name."""
         base = re.sub(r"[^A-Za-z0-9._-]+", "-", wanted.strip()).strip("-._").lower()[:56]
         base = base if base and base not in RESERVED_NAMES else "agent"
-        alias, number = base, 1
-        while self.get(alias) is not None:
-            number += 1
-            alias = f"{base}-{number}"
-        return alias
+        aliases = chain([base], (f"{base}-{number}" for number in count(2)))
+        return next(alias for alias in aliases if self.get(alias) is None)
 
     def _path(self, name: str) -> str:
         return os.path.join(self.registry_dir, name)

@@ -141,9 +141,8 @@ class CheckedTransport(httpx.AsyncBaseTransport):
         except httpx.ReadTimeout as error:
             raise Unreachable(f"{self._name} has been silent for {http.SILENCE:g} s.") from error
         except httpx.HTTPError as error:
-            raise Unreachable(
-                f"{self._name} left in the middle of its answer ({type(error).__name__})."
-            ) from error
+            kind = type(error).__name__
+            raise Unreachable(f"{self._name} left in the middle of its answer ({kind}).") from error
 
     def _check_error(self, answer: Any) -> None:
         """Raise for an error of JSON-RPC, or a bare one. A task may have a field `error` too."""

@@ -91,16 +91,11 @@ class ExternalPeer:
         task.delivered = True
 
     async def follow(
-        self,
-        task_id: str | A2ATask,
-        *,
-        timeout: float | None = None,
-        on_event: OnEvent | None = None,
-        through_questions: bool = False,
+        self, task_id: str | A2ATask, *, timeout: float | None = None, **waiting: Unpack[Waiting]
     ) -> A2ATask:
         task = A2ATask(task_id) if isinstance(task_id, str) else task_id
-        async with self._talk(task, timeout, on_event) as talk:
-            await talk.follow(through_questions)
+        async with self._talk(task, timeout, waiting.get("on_event")) as talk:
+            await talk.follow(waiting.get("through_questions", False))
         return task
 
     async def answer(self, task_id: str, text: str) -> None:

@@ -163,7 +163,8 @@ class Talk:
         while self.task.asks:
             self._answered.clear()
             try:
-                await asyncio.wait_for(self._answered.wait(), pause)
+                async with asyncio.timeout(pause):
+                    await self._answered.wait()
                 pause = POLL
             except TimeoutError:
                 pause = min(pause * 1.5, LONGEST_ASKED)
