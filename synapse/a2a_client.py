@@ -1,37 +1,34 @@
 """The client for scripts: to agents on this machine over their private sockets, to external ones by alias.
 
-`AsyncA2AClient` does the work; `A2AClient` is the same for code without an event loop.
+`AsyncA2AClient` calls the peers; `A2AClient` is the same for code without an event loop.
 """
 
 from __future__ import annotations
 
 import asyncio
+from typing import Unpack
 
+from synapse.peers.base import Waiting
 from synapse.peers.external.agents import ExternalAgent, ExternalAgentRegistry
 from synapse.peers.external.client import ExternalClient
 from synapse.peers.external.peer import ExternalPeer
-from synapse.peers.local import LocalAgents, Target
-from synapse.peers.local_peer import LocalPeer
+from synapse.peers.local import LocalPeer, entry_at
 from synapse.peers.origin import Origin
 from synapse.peers.task import A2AMessage, A2ATask, OnEvent, StillWorking
-from synapse.registry import AgentRegistry
+from synapse.registry import AgentRegistry, Entry
 
 __all__ = [
-    "A2AClient",
-    "A2AMessage",
-    "A2ATask",
-    "AsyncA2AClient",
-    "ExternalAgent",
-    "ExternalAgentRegistry",
-    "Origin",
-    "StillWorking",
-]
+    "A2AClient", "A2AMessage", "A2ATask", "AsyncA2AClient", "ExternalAgent", "ExternalAgentRegistry",
+    "Origin", "StillWorking",
+]  # fmt: skip
 
 TIMEOUT = 300.0  # seconds to wait for a reply; after that nothing is canceled
 
+Target = str | Entry  # an endpoint such as http://localhost:8100, or a registry entry
+
 
 class AsyncA2AClient:
-    """`on_event(kind, data)`: queued, accepted, delivered, working, asks, partial, done, card_changed."""
+    """`Waiting` describes `on_event` and `through_questions`. A wait raises StillWorking when time is up."""
 
     def __init__(
         self,
@@ -45,10 +42,8 @@ class AsyncA2AClient:
         self.origin = origin
         self.timeout = timeout
         self.registry = external or ExternalAgentRegistry()
-        self.local = LocalAgents(local)
+        self.local = local or AgentRegistry()
         self.external = ExternalClient(self.registry, allow_private)
-
-    # --- this machine -------------------------------------------------------------------------------------
 
     async def send_to_local(
         self,
@@ -58,62 +53,44 @@ class AsyncA2AClient:
         wait: bool = False,
         timeout: float | None = None,
         *,
-        on_event: OnEvent | None = None,
-        through_questions: bool = False,
         context_id: str | None = None,
         request_id: str | None = None,
-        waits: bool | None = None,
+        **waiting: Unpack[Waiting],
     ) -> A2ATask:
-        """The task; with `wait`, when it has ended or asks something. `endpoint` may be a registry entry.
+        """The task; with `wait`, when it has ended or asks something.
 
-        `waits` says that somebody waits for the reply, if not this call.
-        Raises StillWorking when time is up, Refused in the agent's own words, TargetError if it has ended.
+        Raises Refused with the agent's own sentence, TargetError if the agent has ended.
         """
         return await self._at(endpoint).send(
             message,
             priority=priority,
             wait=wait,
-            timeout=self._patience(timeout),
-            on_event=on_event,
-            through_questions=through_questions,
             request_id=request_id or "",
             context_id=context_id,
-            waits=waits,
+            timeout=self._patience(timeout),
+            **waiting,
         )
 
     async def follow_local(
-        self,
-        endpoint: Target,
-        task_id: str,
-        timeout: float | None = None,
-        on_event: OnEvent | None = None,
-        through_questions: bool = False,
+        self, endpoint: Target, task_id: str, timeout: float | None = None, **waiting: Unpack[Waiting]
     ) -> A2ATask:
         """Wait for a task that was sent before."""
-        return await self._at(endpoint).follow(
-            task_id,
-            timeout=self._patience(timeout),
-            on_event=on_event,
-            through_questions=through_questions,
-        )
+        return await self._at(endpoint).follow(task_id, timeout=self._patience(timeout), **waiting)
 
     async def get_local_task(self, endpoint: Target, task_id: str) -> A2ATask:
         return await self._at(endpoint).get(task_id)
 
     async def answer_local(self, endpoint: Target, task_id: str, text: str) -> None:
-        """Answer what a task asks. A human at an agent's terminal is no agent."""
         await self._at(endpoint).answer(task_id, text)
 
     async def cancel_local_task(self, endpoint: Target, task_id: str) -> A2ATask:
         return await self._at(endpoint).cancel(task_id)
 
-    # --- external agents ----------------------------------------------------------------------------------
-
     async def discover(self, url: str, alias: str | None = None, token: str | None = None) -> ExternalAgent:
         return await self.external.discover(url, alias, token)
 
     async def refresh(self, alias: str) -> tuple[ExternalAgent, list[str]]:
-        """Read a card again; what has changed."""
+        """Read a card again. Returns the agent, and which parts of the card have changed."""
         return await self.external.refresh(alias)
 
     async def send_message(
@@ -142,29 +119,22 @@ class AsyncA2AClient:
         on_event: OnEvent | None = None,
     ) -> A2ATask:
         """Answer what a task asks; `task` is kept up to date."""
-        said, patience = A2AMessage.of(message), self._patience(timeout)
-        await self.peer(alias).say(task, said, wait=wait, timeout=patience, on_event=on_event)
+        patience = self._patience(timeout)
+        await self.peer(alias).say(task, message, wait, timeout=patience, on_event=on_event)
         return task
 
     async def follow_task(
-        self,
-        alias: str,
-        task: A2ATask | str,
-        timeout: float | None = None,
-        on_event: OnEvent | None = None,
-        through_questions: bool = False,
+        self, alias: str, task: A2ATask | str, timeout: float | None = None, **waiting: Unpack[Waiting]
     ) -> A2ATask:
         """Wait for a task that was sent before. An `A2ATask` is kept up to date."""
-        return await self.peer(alias).follow(
-            task, timeout=self._patience(timeout), on_event=on_event, through_questions=through_questions
-        )
+        return await self.peer(alias).follow(task, timeout=self._patience(timeout), **waiting)
 
     async def get_task(self, alias: str, task_id: str) -> A2ATask:
-        return await self.external.get_task(alias, task_id)
+        return await self.peer(alias).get(task_id)
 
     async def cancel_task(self, alias: str, task_id: str) -> bool:
         """Whether it is canceled."""
-        return (await self.external.cancel_task(alias, task_id)).status == "canceled"
+        return (await self.peer(alias).cancel(task_id)).status == "canceled"
 
     def list_agents(self) -> list[ExternalAgent]:
         return self.registry.list_agents()
@@ -176,14 +146,15 @@ class AsyncA2AClient:
         return ExternalPeer(self.external, alias, self.local, self.origin)
 
     def _at(self, endpoint: Target) -> LocalPeer:
-        return LocalPeer(self.local, endpoint, origin=self.origin)
+        entry = entry_at(self.local, endpoint) if isinstance(endpoint, str) else endpoint
+        return LocalPeer(self.local, entry, self.origin)
 
     def _patience(self, timeout: float | None) -> float:
         return self.timeout if timeout is None else timeout
 
 
 class A2AClient:
-    """The same, each call in an event loop of its own. It sends in the name of the agent that it runs in."""
+    """Each call runs in its own event loop. It sends in the name of the agent that it runs in."""
 
     def __init__(
         self,
@@ -207,9 +178,8 @@ class A2AClient:
         timeout: float | None = None,
         on_event: OnEvent | None = None,
     ) -> A2ATask:
-        return asyncio.run(
-            self.core.send_to_local(endpoint, message, priority, wait, timeout, on_event=on_event)
-        )
+        sending = self.core.send_to_local(endpoint, message, priority, wait, timeout, on_event=on_event)
+        return asyncio.run(sending)
 
     def send_message(
         self,

@@ -15,7 +15,7 @@ changed over HTTP (`docs/http.md`).
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -34,18 +34,9 @@ from synapse.server.dialect.models import (
 from synapse.tasks import store, task
 
 __all__ = [
-    "Artifact",
-    "DataPart",
-    "FilePart",
-    "InputRequest",
-    "Message",
-    "Part",
-    "Task",
-    "TaskSendRequest",
-    "TaskState",
-    "TaskStore",
-    "TextPart",
-]
+    "Artifact", "DataPart", "FilePart", "InputRequest", "Message", "Part", "Task", "TaskSendRequest",
+    "TaskState", "TaskStore", "TextPart",
+]  # fmt: skip
 
 TaskSendRequest = SendRequest
 Artifact = ParsedArtifact | dict[str, Any] | str
@@ -122,18 +113,10 @@ class TaskStore:
     get_task = get
 
     def update_status(self, task_id: str, status: str, error: dict[str, Any] | None = None) -> bool:
-        with self._lock:
-            if not self._is_open(task_id):
-                return False
-            self._store.update_status(task_id, status, error=error)
-            return True
+        return self._change(self._store.update_status, task_id, status, error=error)
 
     def add_artifact(self, task_id: str, artifact: Artifact) -> bool:
-        with self._lock:
-            if not self._is_open(task_id):
-                return False
-            self._store.add_artifact(task_id, _document(artifact))
-            return True
+        return self._change(self._store.add_artifact, task_id, _document(artifact))
 
     def complete_task(self, task_id: str, artifacts: Iterable[Artifact] = ()) -> bool:
         """Add the artifacts, for example those of an `OutputParser`, and end the task."""
@@ -143,16 +126,11 @@ class TaskStore:
             return self.update_status(task_id, COMPLETED)
 
     def set_input_required(self, task_id: str, input_prompt: dict[str, Any]) -> bool:
-        with self._lock:
-            if not self._is_open(task_id):
-                return False
-            self._store.set_input_required(task_id, input_prompt)
-            return True
+        return self._change(self._store.set_input_required, task_id, input_prompt)
 
     def provide_input(self, task_id: str, input_value: str) -> bool:
         """Whether the task waited for input; it is then `working` again. A password is not stored."""
-        with self._lock:
-            return self._is_open(task_id) and self._store.provide_input(task_id, input_value)
+        return self._change(self._store.provide_input, task_id, input_value)
 
     def close(self) -> None:
         with self._lock:
@@ -170,9 +148,12 @@ class TaskStore:
         except task.TaskNotFound:
             return None
 
-    def _is_open(self, task_id: str) -> bool:
-        found = self._find(task_id)
-        return found is not None and not found.ended
+    def _change(self, change: Callable[..., object], task_id: str, *given: object, **more: object) -> bool:
+        with self._lock:
+            found = self._find(task_id)
+            if found is None or found.ended:
+                return False
+            return change(task_id, *given, **more) is not False
 
 
 def _tell(changed: task.Task, event: SSEEvent) -> None:

@@ -82,8 +82,6 @@ class TerminalController:
         self._output_callbacks: list[OutputCallback] = []
         self._monitor: threading.Thread | None = None
 
-    # --- the life of the agent ----------------------------------------------------------------------------
-
     @property
     def running(self) -> bool:
         return self.entry is not None and self.registry.is_alive(str(self.entry["agent_id"]))
@@ -160,8 +158,6 @@ class TerminalController:
         if self.process is not None:
             self.process.wait(STOP_PATIENCE)
 
-    # --- its terminal -------------------------------------------------------------------------------------
-
     @property
     def status(self) -> str:
         """READY, PROCESSING or INPUT_REQUIRED; PROCESSING if the agent does not run."""
@@ -195,8 +191,6 @@ class TerminalController:
         if callback in self._output_callbacks:
             self._output_callbacks.remove(callback)
 
-    # --- messages to other agents -------------------------------------------------------------------------
-
     def handle_stdin(self, data: bytes) -> None:
         """Give the agent what a human has typed. A line such as `@codex review this` goes to that agent
         instead: it is taken out of the composer, sent, and its reply is written as feedback.
@@ -229,8 +223,6 @@ class TerminalController:
         self.write_feedback(self.input_router.get_feedback_message(command.name, sent) + "\n")
         if self.input_router.last_response is not None:
             self.write_feedback(f"[← {command.name}] {self.input_router.last_response}\n")
-
-    # --- the host -----------------------------------------------------------------------------------------
 
     def _on_report(self, report: dict[str, object]) -> None:
         if isinstance(entry := report.get("ready"), dict):

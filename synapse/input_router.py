@@ -45,8 +45,6 @@ class InputRouter:
             self._client = A2AClient()
         return self._client
 
-    # --- the line that is being typed ---------------------------------------------------------------------
-
     @property
     def line_buffer(self) -> str:
         """The line so far; empty if it is not known, for example after a history key."""
@@ -99,8 +97,6 @@ class InputRouter:
     def reset(self) -> None:
         """Forget the line and the last command."""
         self._keys.reset()
-
-    # --- sending ------------------------------------------------------------------------------------------
 
     def send_to_agent(self, name: str, message: str, want_response: bool = True) -> bool:
         """Whether the message was sent: to a running agent of that name or type, else to a remote agent.

@@ -193,7 +193,7 @@ def test_every_message_carries_its_sender_and_its_hops(tmp_path: Path) -> None:
 
 def test_an_agent_that_passes_a_message_on_adds_itself_to_the_chain(tmp_path: Path) -> None:
     async def test(server: Server, entry: Entry, client: AsyncA2AClient) -> None:
-        first = AsyncA2AClient(Origin("a", "a", in_turn=False), local=client.local.registry)
+        first = AsyncA2AClient(Origin("a", "a", in_turn=False), local=client.local)
         await first.send_to_local(entry, "hold")  # codex is at work for a
         for _ in range(200):
             if server.courier.seen:

@@ -79,7 +79,7 @@ FREE = {"__init__", "__main__"}  # the public names, and the way into every comm
 STANDARD_LIBRARY_ONLY = {
     "errors", "base", "keys", "profiles", "config", "registry", "relay", "agent_context",
     "launch", "dummy_agent",
-    "peers.base", "peers.control", "peers.directory", "peers.local", "peers.local_http", "peers.local_peer",
+    "peers.base", "peers.control", "peers.directory", "peers.local", "peers.local_http",
     "peers.origin", "peers.prompts", "peers.sse", "peers.task",
     "terminal.cells", "terminal.modes", "tasks.loop_guard",
 }  # fmt: skip

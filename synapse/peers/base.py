@@ -1,17 +1,17 @@
-"""What every other agent can do, however it is reached, and how agents are found.
+"""The interface of every other agent, local or external, and of the ways to find them.
 
 A way to reach agents is one module with a `Peer` and a `Source`; `peers/directory.py` lists the sources.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, TypedDict, Unpack
 
 from synapse.peers.task import A2AMessage, A2ATask, Json, OnEvent
 
 
 class Commands(NamedTuple):
-    """What a person types to see, answer and cancel one task; `short` is its id in sentences."""
+    """The commands to see, answer and cancel one task; `short` is its id in sentences."""
 
     short: str
     shows: str
@@ -19,20 +19,27 @@ class Commands(NamedTuple):
     cancels: str
 
 
-class Peer(Protocol):
-    """Another agent. `timeout` is in seconds; when it is over, StillWorking is raised and nothing canceled.
+class Waiting(TypedDict, total=False):
+    """How a caller waits for a task.
 
-    `on_event(kind, data)` is told queued, accepted, delivered, working, asks, partial, done, card_changed;
-    `data["task_id"]` is there as soon as the agent has given the task an id.
+    `on_event(kind, data)` gets queued, accepted, delivered, working, asks, partial, done, card_changed;
+    `data["task_id"]` is there as soon as the agent has given the task an id. With `through_questions` the
+    wait ends only with the task; without, also when the task asks something.
     """
 
+    on_event: OnEvent | None
+    through_questions: bool
+
+
+class Peer(Protocol):
+    """Another agent. After `timeout` seconds StillWorking is raised and nothing is canceled."""
+
     @property
-    def name(self) -> str:
-        """For people, and to find it again."""
+    def name(self) -> str: ...
 
     @property
     def address(self) -> str:
-        """`Directory.at` gives this peer for it, in a later process too."""
+        """`Directory.at` returns this peer for it, in a later process too."""
 
     @property
     def idempotent(self) -> bool:
@@ -40,7 +47,7 @@ class Peer(Protocol):
 
     @property
     def sender(self) -> Json:
-        """Who the author of its replies is, as `sender` of a task."""
+        """The author of its replies, as `sender` of a task."""
 
     async def send(
         self,
@@ -48,29 +55,20 @@ class Peer(Protocol):
         *,
         priority: int = 1,
         wait: bool = False,
-        timeout: float | None = None,
-        on_event: OnEvent | None = None,
-        through_questions: bool = False,
         request_id: str = "",
         metadata: Json | None = None,
+        timeout: float | None = None,
+        **waiting: Unpack[Waiting],
     ) -> A2ATask:
-        """The task; with `wait`, when it has ended or asks something (`through_questions`: only at its end).
-
-        `metadata` takes the place of the chain of agents that the message comes through.
-        """
+        """`metadata` replaces the chain of agents that the message comes through."""
 
     async def follow(
-        self,
-        task_id: str,
-        *,
-        timeout: float | None = None,
-        on_event: OnEvent | None = None,
-        through_questions: bool = False,
+        self, task_id: str, *, timeout: float | None = None, **waiting: Unpack[Waiting]
     ) -> A2ATask:
         """Wait for a task that was sent before."""
 
     async def answer(self, task_id: str, text: str) -> None:
-        """Answer what a task asks. Never sent twice; raises if it was not taken."""
+        """Answer what a task asks. Never sent twice: a lost answer may have been typed."""
 
     async def get(self, task_id: str) -> A2ATask: ...
 
@@ -80,7 +78,7 @@ class Peer(Protocol):
 
 
 class Listed(NamedTuple):
-    """A name that something can be sent to, and what it means."""
+    """A name that a message can be sent to, and what it means."""
 
     name: str
     about: str
@@ -91,19 +89,21 @@ class Source(Protocol):
 
     @property
     def kind(self) -> str:
-        """What the addresses of its peers begin with, before a colon."""
+        """The first part of its peers' addresses, before the colon."""
 
     def find(self, name: str) -> Peer:
         """Raises NoSuchAgent, or TargetError if the name could mean several."""
 
     def at(self, place: str, name: str) -> Peer:
-        """By what comes after the colon of an address. It may have ended: then its calls say so."""
+        """The peer for the second part of an address. If it has ended, its calls raise."""
 
     def author(self, sender: Json) -> Peer | None:
-        """Who has sent a task, if it can be reached."""
+        """The sender of a task, if it can be reached."""
+        return None
 
     def everybody(self, here: bool) -> list[Peer]:
-        """Those that a broadcast reaches; `here`: those that work in the same directory."""
+        """The peers that a broadcast reaches; `here`: only those in the same directory."""
+        return []
 
     def names(self) -> set[str]:
         """Every name that `find` understands."""
@@ -111,5 +111,6 @@ class Source(Protocol):
     def listed(self) -> list[Listed]:
         """Each agent once."""
 
-    def stamp(self) -> object:
-        """Something else whenever somebody may have come or gone; cheap."""
+    @property
+    def folder(self) -> str:
+        """The directory that changes when an agent is added or removed."""

@@ -1,4 +1,4 @@
-"""How our own commands speak to an agent: HTTP over its private socket. Standard library, light to import."""
+"""HTTP over an agent's private socket, for our own commands. Light to import."""
 
 import http.client
 import json
@@ -23,7 +23,7 @@ class _UnixConnection(http.client.HTTPConnection):
 def call(
     entry: Entry, method: str, path: str, body: object = None, timeout: float = 10.0
 ) -> dict[str, object]:
-    """One request to the agent's host, and its JSON answer."""
+    """The JSON response to one request."""
     name = entry["name"]
     connection = _UnixConnection(str(entry["socket"]), timeout)
     try:
@@ -47,7 +47,7 @@ def call(
 
 
 def stream(entry: Entry, path: str) -> Iterator[str]:
-    """The lines of an answer that goes on for as long as the agent lives."""
+    """The lines of a response that lasts as long as the agent."""
     connection = _UnixConnection(str(entry["socket"]), timeout=10.0)
     try:
         connection.request("GET", path)

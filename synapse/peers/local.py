@@ -1,4 +1,4 @@
-"""Requests to agents on this machine: a message arrives once, however often it has to be sent.
+"""Agents on this machine: a message arrives once, even if it has to be sent several times.
 
 A server that has only the specifications' endpoints (`/tasks/send`, `GET /tasks/{id}`) is polled.
 """
@@ -8,134 +8,144 @@ from __future__ import annotations
 import asyncio
 import json
 import uuid
-from contextlib import aclosing
-from typing import Any
+from contextlib import aclosing, suppress
+from typing import Unpack
 from urllib.parse import quote, urlsplit
 
 from synapse.errors import Refused, SynapseError, TargetError, WaitTimeout
+from synapse.peers.base import Commands, Listed, Peer, Source, Waiting
 from synapse.peers.local_http import Broken, Place, Response, exchange
-from synapse.peers.sse import EventTooLong, SSEReader
+from synapse.peers.origin import Origin
+from synapse.peers.sse import SSEReader
 from synapse.peers.task import A2AMessage, A2ATask, Json, OnEvent, StillWorking
 from synapse.peers.wire import events_of
-from synapse.registry import AgentRegistry, Entry
-
-Target = str | Entry  # an endpoint such as http://localhost:8100, or a registry entry
+from synapse.registry import INPUT_REQUIRED, PROCESSING, AgentRegistry, Entry, current_dir
+from synapse.tasks.loop_guard import KEY, NOTICE, Chain
 
 ANSWER = 30.0  # seconds for a request that waits for nothing; a host that hangs is replaced after 20
 TAKEN = 5.0  # at least, for a message to be taken, however short the wait for its reply: a server may load
-SILENCE = 45.0  # seconds without a sign of life, which comes every 15
-PAUSE, LONGEST_PAUSE = 0.05, 1.0  # before trying again
+SILENCE = 45.0  # seconds without a byte of a stream; a server sends a comment every 15
+PAUSE, LONGEST_PAUSE = 0.05, 1.0  # seconds before the next attempt
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
-
-
-class LocalAgents:
-    """Requests to agents that run here, found by their registry entry."""
-
-    def __init__(self, registry: AgentRegistry | None = None) -> None:
-        self.registry = registry or AgentRegistry()
-
-    async def send(
-        self,
-        target: Target,
-        message: A2AMessage,
-        priority: int = 1,
-        *,
-        sender: Json | None = None,
-        metadata: Json | None = None,
-        context_id: str | None = None,
-        request_id: str | None = None,
-        timeout: float = ANSWER,
-    ) -> A2ATask:
-        """The task, in the agent's queue. A request that may be lost is sent again, as the same one."""
-        agent = self._agent(target)
-        body: Json = {"message": message.to_dict(), "request_id": request_id or uuid.uuid4().hex}
-        more = {"sender": sender, "metadata": metadata, "context_id": context_id}
-        body |= {key: value for key, value in more.items() if value}
-        path = f"/tasks/send-priority?priority={priority}"
-        try:
-            answer = await agent.ask("POST", path, body, timeout=timeout, again=True)
-        except NoEndpoint:  # which knows nothing of request ids either
-            answer = await agent.ask("POST", "/tasks/send", body, timeout=timeout)
-        return A2ATask.from_dict(answer.get("task", answer))
-
-    async def follow(
-        self,
-        target: Target,
-        task: A2ATask,
-        timeout: float | None = None,
-        on_event: OnEvent | None = None,
-        through_questions: bool = False,
-    ) -> A2ATask:
-        """The task when it has ended or asks something (or only when it has ended, `through_questions`).
-
-        Raises StillWorking, with the task as it is, when time is up; nothing is canceled.
-        """
-        agent = self._agent(target)
-        try:
-            async with asyncio.timeout(timeout):
-                await _Follower(agent, task, on_event, through_questions).run()
-        except TimeoutError:
-            raise StillWorking(
-                f"{agent.name} has not finished within {timeout:g} s. It goes on, and the reply is kept: "
-                f"`synapse task {task.id[:8]}` shows it.",
-                task,
-            ) from None
-        return task
-
-    async def get(self, target: Target, task_id: str) -> A2ATask:
-        return A2ATask.from_dict(await self._agent(target).ask("GET", f"/tasks/{quote(task_id)}", again=True))
-
-    async def answer(self, target: Target, task_id: str, text: str, sender: Json | None = None) -> None:
-        """What the task asks is answered. Never sent twice: what was lost may have been typed."""
-        body = {"input": text, **({"sender": sender} if sender else {})}
-        await self._agent(target).ask("POST", f"/tasks/{quote(task_id)}/input", body)
-
-    async def cancel(self, target: Target, task_id: str) -> A2ATask:
-        answer = await self._agent(target).ask("POST", f"/tasks/{quote(task_id)}/cancel")
-        return A2ATask.from_dict(answer["task"])
-
-    async def running(self, agent_id: str) -> A2ATask | None:
-        """The task that an agent of ours is working on."""
-        entry = self.registry.list_agents().get(agent_id)
-        if entry is None:
-            return None
-        answer = await self._agent(entry).ask("GET", "/tasks?state=working&limit=1", again=True)
-        return next(map(A2ATask.from_dict, answer.get("tasks", ())), None)
-
-    def _agent(self, target: Target) -> _Agent:
-        if not isinstance(target, str):
-            place = Place(str(target.get("socket") or ""), int(str(target["port"])))
-            return _Agent(self.registry, str(target["name"]), place, target)
-        parts = urlsplit(target if "//" in target else f"//{target}")
-        try:
-            port, host = parts.port, parts.hostname
-        except ValueError:
-            port = host = None
-        if port is None or host not in LOOPBACK:
-            raise TargetError(f"{target!r} is no agent of this machine: use its name, or its endpoint.")
-        for entry in self.registry.list_agents().values():
-            if entry["port"] == port and entry.get("socket"):
-                return self._agent(entry)
-        return _Agent(self.registry, f"the agent on port {port}", Place(port=port), None)
+_NOTES = {PROCESSING: "it is busy", INPUT_REQUIRED: "it asks something"}  # why a message waits
+KIND = "agent"
 
 
 class NoEndpoint(Refused):
     """The server has no such endpoint."""
 
 
-class _Agent:
-    """One of them, and what its answers and its silence mean."""
+class LocalPeer:
+    """An agent by its registry entry. An entry without a port is that of an agent that has ended."""
 
-    def __init__(self, registry: AgentRegistry, name: str, place: Place, entry: Entry | None) -> None:
+    idempotent = True
+
+    def __init__(self, registry: AgentRegistry, entry: Entry, origin: Origin | None = None) -> None:
         self._registry = registry
-        self.name = name
-        self.place = place
         self._entry = entry
+        self._origin = origin
+        self._id = str(entry.get("agent_id", ""))
+        self.name = str(entry["name"])
+
+    @property
+    def address(self) -> str:
+        return f"{KIND}:{self._id}"
+
+    @property
+    def sender(self) -> Json:
+        return {"id": self._id, "name": self.name}
+
+    @property
+    def place(self) -> Place:
+        if "port" not in self._entry:
+            raise TargetError(f"{self.name} has ended: see `synapse logs {self.name}`.")
+        return Place(str(self._entry.get("socket") or ""), int(str(self._entry["port"])))
+
+    async def send(
+        self,
+        message: str | A2AMessage,
+        *,
+        priority: int = 1,
+        wait: bool = False,
+        request_id: str = "",
+        metadata: Json | None = None,
+        context_id: str | None = None,
+        timeout: float | None = None,
+        **waiting: Unpack[Waiting],
+    ) -> A2ATask:
+        if metadata is None:
+            metadata = await chain_of(self._registry, self._origin, wait)
+        body: Json = {"message": A2AMessage.of(message).to_dict()}
+        body["request_id"] = request_id or uuid.uuid4().hex
+        body |= self._signed(metadata=metadata, context_id=context_id)
+        taken = max(min(timeout or ANSWER, ANSWER), TAKEN) if wait else ANSWER
+        task = await self.submit(body, priority, taken)
+        if on_event := waiting.get("on_event"):
+            note = task.note or _NOTES.get(str(self._entry.get("status")), "")
+            on_event("queued", {"task_id": task.id, "state": task.status, "note": note})
+        if not wait:
+            return task
+        try:
+            return await self.wait_for(task, timeout, **waiting)
+        except TargetError as error:
+            return await _last_known(task.id, error)
+
+    async def follow(
+        self, task_id: str, *, timeout: float | None = None, **waiting: Unpack[Waiting]
+    ) -> A2ATask:
+        try:
+            task = await self.get(task_id)
+            if task.ended:
+                return task
+            task.artifacts.clear()  # the stream begins with them
+            return await self.wait_for(task, timeout, **waiting)
+        except TargetError as error:
+            return await _last_known(task_id, error)
+
+    async def get(self, task_id: str) -> A2ATask:
+        return A2ATask.from_dict(await self.ask("GET", f"/tasks/{quote(task_id)}", again=True))
+
+    async def answer(self, task_id: str, text: str) -> None:
+        """A human at an agent's terminal answers as a human, not as that agent."""
+        sender = self._signed() if self._origin and self._origin.in_turn else {}
+        await self.ask("POST", f"/tasks/{quote(task_id)}/input", {"input": text, **sender})
+
+    async def cancel(self, task_id: str) -> A2ATask:
+        return A2ATask.from_dict((await self.ask("POST", f"/tasks/{quote(task_id)}/cancel"))["task"])
+
+    def commands(self, task_id: str) -> Commands:
+        short = task_id[:8]
+        return Commands(short, *(f"synapse {word} {short}" for word in ("task", "input", "cancel")))
+
+    def _signed(self, **more: object) -> Json:
+        sender: Json = {"sender": self._origin.sender} if self._origin else {}
+        return sender | {key: value for key, value in more.items() if value}
+
+    async def submit(self, body: Json, priority: int, timeout: float) -> A2ATask:
+        """The task, in the agent's queue. The server knows a repeated request by its id."""
+        path = f"/tasks/send-priority?priority={priority}"
+        try:
+            answer = await self.ask("POST", path, body, timeout=timeout, again=True)
+        except NoEndpoint:  # such a server knows no request ids either
+            answer = await self.ask("POST", "/tasks/send", body, timeout=timeout)
+        return A2ATask.from_dict(answer.get("task", answer))
+
+    async def wait_for(self, task: A2ATask, timeout: float | None, **waiting: Unpack[Waiting]) -> A2ATask:
+        try:
+            async with asyncio.timeout(timeout):
+                await _Follower(self, task, **waiting).run()
+        except TimeoutError:
+            raise StillWorking(
+                f"{self.name} has not finished within {timeout:g} s. It goes on, and the reply is kept: "
+                f"`synapse task {task.id[:8]}` shows it.",
+                task,
+            ) from None
+        return task
 
     async def ask(
         self, method: str, path: str, body: object = None, *, timeout: float = ANSWER, again: bool = False
     ) -> Json:
-        """One answer; `again` says that asking twice does no harm."""
+        """The JSON of one response; `again` says that the request may be sent twice."""
         try:
             async with asyncio.timeout(timeout):
                 pause = PAUSE
@@ -149,14 +159,14 @@ class _Agent:
                                 f"{self.name} left before it answered; look whether it was done."
                             ) from error
                         self.check_alive(error)
-                    pause = await rest(pause)
+                    pause = await _rest(pause)
         except TimeoutError:
             raise WaitTimeout(
                 f"{self.name} does not answer within {timeout:g} s: try again, or see `synapse logs`."
             ) from None
 
     async def checked(self, response: Response) -> Json:
-        """The JSON of an answer; a refusal in its own words."""
+        """The JSON of a response. Raises Refused with the server's own sentence."""
         missing = response.status in (404, 405)
         try:
             answer = await response.json()
@@ -172,11 +182,10 @@ class _Agent:
         return answer
 
     def check_alive(self, error: OSError) -> None:
-        """Whether it is worth trying again: the host of a living agent comes back, at the same place."""
-        gone = self._entry is None or not self._registry.is_alive(str(self._entry["agent_id"]))
-        if gone and self._entry is not None:
+        """Raise unless another attempt makes sense: a living agent gets a new host at the same place."""
+        if self._id and not self._registry.is_alive(self._id):
             raise TargetError(f"{self.name} has ended: see `synapse logs {self.name}`.") from error
-        if gone and not isinstance(error, Broken):
+        if not self._id and not isinstance(error, Broken):
             raise TargetError(f"{self.name} does not answer: `synapse list` shows who is running.") from error
 
 
@@ -184,14 +193,19 @@ class _Follower:
     """Reads a task's stream, over as many connections as it takes."""
 
     def __init__(
-        self, agent: _Agent, task: A2ATask, on_event: OnEvent | None, through_questions: bool
+        self,
+        peer: LocalPeer,
+        task: A2ATask,
+        on_event: OnEvent | None = None,
+        through_questions: bool = False,
     ) -> None:
-        self._agent = agent
+        self._peer = peer
         self._task = task
-        self._on_event = on_event or (lambda kind, data: None)
+        self._path = f"/tasks/{quote(task.id)}"
+        self._on_event = on_event
         self._through = through_questions
         self._receipts = len(task.receipts)
-        self._last_id = "0"  # from the beginning, receipts too, where that is still known
+        self._last_id = "0"  # from the beginning, with receipts if the server still has them
 
     @property
     def _done(self) -> bool:
@@ -204,81 +218,164 @@ class _Follower:
             try:
                 await self._read()
             except TimeoutError:
-                pass  # of a connection that has gone silent
+                pass  # SILENCE: connect again
             except OSError as error:
-                self._agent.check_alive(error)
+                self._peer.check_alive(error)
             if self._done:
-                await self._complete()
-                return
-            pause = await rest(PAUSE if self._last_id != seen else pause)
+                break
+            pause = await _rest(PAUSE if self._last_id != seen else pause)
+        # The stream of a task that had ended before has no receipts.
+        if self._task.ended and len(self._task.receipts) <= self._receipts:
+            with suppress(SynapseError):  # the agent may have ended since; the reply is here
+                await self._read_whole()
 
     async def _read(self) -> None:
-        path = f"/tasks/{quote(self._task.id)}/subscribe"
         headers = {"Last-Event-ID": self._last_id} if self._last_id else {}
-        async with exchange(self._agent.place, "GET", path, headers=headers) as response:
+        async with exchange(self._peer.place, "GET", f"{self._path}/subscribe", headers=headers) as response:
             if response.status == 204:
                 await self._read_whole()
                 return
             if response.status != 200:
                 try:
-                    await self._agent.checked(response)
+                    await self._peer.checked(response)
                 except NoEndpoint:
                     await self._poll()
                     return
             reader = SSEReader()
             async with aclosing(response.pieces()) as pieces:
-                while True:
+                while not self._done:
                     async with asyncio.timeout(SILENCE):
                         piece = await anext(pieces, None)
                     if piece is None:
                         return
                     self._take(reader, piece)
-                    if self._done:
-                        return
 
     async def _poll(self) -> None:
         pause = PAUSE
         while True:
-            answer = await self._agent.ask("GET", f"/tasks/{quote(self._task.id)}", again=True)
-            for event, data in events_of(answer):
+            for event, data in events_of(await self._peer.ask("GET", self._path, again=True)):
                 self._tell(event, data)
             if self._done:
                 return
-            pause = await rest(pause)
-
-    def _tell(self, event: str, data: Json) -> None:
-        for kind, told in self._task.take(event, data):
-            self._on_event(kind, told)
+            pause = await _rest(pause)
 
     def _take(self, reader: SSEReader, piece: bytes) -> None:
         try:
             for event in reader.feed(piece):
-                self._tell(event.type, _object(event.data))
+                data = json.loads(event.data)
+                if not isinstance(data, dict):
+                    raise ValueError("an event that is no object")
+                self._tell(event.type, data)
                 self._last_id = event.id
-        except (EventTooLong, ValueError) as error:
-            raise SynapseError(f"{self._agent.name} sent a stream that makes no sense: {error}.") from error
+        except ValueError as error:
+            raise SynapseError(f"{self._peer.name} sent a stream that makes no sense: {error}.") from error
 
-    async def _complete(self) -> None:
-        """A task that had ended before we came is told without its receipts."""
-        if self._task.ended and len(self._task.receipts) <= self._receipts:
-            try:
-                await self._read_whole()
-            except SynapseError:
-                pass  # the agent has ended since; the reply is here
+    def _tell(self, event: str, data: Json) -> None:
+        for kind, told in self._task.take(event, data):
+            if self._on_event is not None:
+                self._on_event(kind, told)
 
     async def _read_whole(self) -> None:
-        answer = await self._agent.ask("GET", f"/tasks/{quote(self._task.id)}", again=True)
-        self._task.__dict__.update(A2ATask.from_dict(answer).__dict__)
+        self._task.__dict__.update((await self._peer.get(self._task.id)).__dict__)
 
 
-async def rest(pause: float) -> float:
-    """Wait, and say how long to wait the next time."""
+class LocalSource(Source):
+    """`me` is the registry entry of the agent that asks, which does not find itself."""
+
+    kind = KIND
+
+    def __init__(
+        self, registry: AgentRegistry, origin: Origin | None = None, me: Entry | None = None
+    ) -> None:
+        self._registry = registry
+        self._origin = origin
+        self._me = str(me["agent_id"]) if me else ""
+        self._here = str(me["working_dir"]) if me else None
+
+    def find(self, name: str) -> Peer:
+        return self.peer(self._registry.resolve(name, self._here, but=self._me))
+
+    def at(self, place: str, name: str) -> Peer:
+        entry = self._registry.list_agents().get(place)
+        return self.peer(entry or {"agent_id": place, "name": name})
+
+    def author(self, sender: Json) -> Peer | None:
+        entry = self._registry.list_agents().get(str(sender.get("id")))
+        return self.peer(entry) if entry else None
+
+    def everybody(self, here: bool) -> list[Peer]:
+        me = self._me or (self._origin.id if self._origin else "")
+        where = self._here or current_dir()
+        others = (e for e in self._registry.list_agents().values() if e["agent_id"] != me)
+        return [self.peer(entry) for entry in others if not here or entry["working_dir"] == where]
+
+    def names(self) -> set[str]:
+        found = set()
+        for entry in self._registry.list_agents().values():
+            if entry["agent_id"] != self._me:
+                kind = str(entry["agent_type"])
+                found |= {str(entry["name"]), kind, f"{kind}-{entry['port']}"}
+        return found
+
+    def listed(self) -> list[Listed]:
+        return [
+            Listed(str(entry["name"]), f"{entry['agent_type']}, {str(entry['status']).lower()}")
+            for entry in self._registry.list_agents().values()
+        ]
+
+    @property
+    def folder(self) -> str:
+        return str(self._registry.registry_dir)
+
+    def peer(self, entry: Entry) -> LocalPeer:
+        return LocalPeer(self._registry, entry, self._origin)
+
+
+def entry_at(registry: AgentRegistry, endpoint: str) -> Entry:
+    """The registry entry for an endpoint such as http://localhost:8100, or one with its port only."""
+    parts = urlsplit(endpoint if "//" in endpoint else f"//{endpoint}")
+    try:
+        port, host = parts.port, parts.hostname
+    except ValueError:
+        port = host = None
+    if port is None or host not in LOOPBACK:
+        raise TargetError(f"{endpoint!r} is no agent of this machine: use its name, or its endpoint.")
+    known = (e for e in registry.list_agents().values() if e["port"] == port and e.get("socket"))
+    return next(known, {"name": f"the agent on port {port}", "port": port})
+
+
+async def chain_of(registry: AgentRegistry, origin: Origin | None, waits: bool) -> Json:
+    """The metadata of a message: the agents that it comes through, `origin` the last."""
+    if origin is None:
+        return {}
+    task = await _current_task(registry, origin.id) if origin.in_turn else None
+    chain = Chain.of(task.metadata, task.message.get("metadata")) if task else Chain()
+    found = chain.then(origin.id, waits and origin.in_turn).to_dict()
+    return {KEY: found | {NOTICE: True} if origin.in_turn and not waits else found}
+
+
+async def _current_task(registry: AgentRegistry, agent_id: str) -> A2ATask | None:
+    entry = registry.list_agents().get(agent_id)
+    if entry is None:
+        return None
+    try:
+        answer = await LocalPeer(registry, entry).ask("GET", "/tasks?state=working&limit=1", again=True)
+    except SynapseError:
+        return None  # our own host does not answer: it is being replaced, or has ended before us
+    return next(map(A2ATask.from_dict, answer.get("tasks", ())), None)
+
+
+async def _last_known(task_id: str, error: TargetError) -> A2ATask:
+    """The task in the file of an agent that has ended."""
+    from synapse.tasks.shelf import last_known
+
+    task = await last_known(task_id)
+    if task is None or not task.ended:
+        raise error
+    return A2ATask.from_dict(task.to_dict())
+
+
+async def _rest(pause: float) -> float:
+    """Sleep, and return the next pause."""
     await asyncio.sleep(pause)
     return min(pause * 2, LONGEST_PAUSE)
-
-
-def _object(text: str) -> Any:
-    found = json.loads(text)
-    if not isinstance(found, dict):
-        raise ValueError("an event that is no object")
-    return found

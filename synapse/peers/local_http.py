@@ -1,6 +1,6 @@
-"""HTTP to agents on this machine, on an asyncio loop: over a Unix socket, or loopback, and never by a proxy.
+"""HTTP to agents on this machine, over a Unix socket or loopback, never through a proxy.
 
-Small on purpose: our own servers are at the other end, and a client library would cost the host 0.2 s.
+Written by hand: importing a client library would cost the host 0.2 s.
 """
 
 from __future__ import annotations
@@ -11,19 +11,19 @@ from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from typing import Any, NamedTuple
 
-LARGEST = 64 * 1024 * 1024  # bytes of an answer
+LARGEST = 64 * 1024 * 1024  # bytes of a response
 PIECE = 1 << 16
 
 
 class Place(NamedTuple):
-    """Where an agent listens: a socket's path, or a port of this machine."""
+    """Where an agent listens: the path of a socket, or a port."""
 
     socket: str = ""
     port: int = 0
 
 
 class Broken(ConnectionError):
-    """The other side has left, or does not speak HTTP. What was sent may have arrived."""
+    """The server has closed the connection, or does not speak HTTP. The request may have arrived."""
 
 
 class Response:
@@ -33,7 +33,7 @@ class Response:
         self._reader = reader
 
     async def pieces(self) -> AsyncGenerator[bytes, None]:
-        """The body as it comes. Raises Broken where it ends too early."""
+        """The body as it arrives. Raises Broken if it ends too early."""
         try:
             if self.status == 204:
                 return
@@ -89,8 +89,11 @@ class Response:
 async def exchange(
     place: Place, method: str, path: str, body: object = None, headers: Mapping[str, str] | None = None
 ) -> AsyncGenerator[Response, None]:
-    """One request on a connection of its own. Raises OSError if nobody listens, Broken after that."""
-    reader, writer = await _connect(place)
+    """One request on its own connection. Raises OSError if nothing listens, Broken after that."""
+    if place.socket:
+        reader, writer = await asyncio.open_unix_connection(place.socket)
+    else:
+        reader, writer = await asyncio.open_connection("localhost", place.port)
     try:
         data = b"" if body is None else json.dumps(body, ensure_ascii=False).encode("utf-8", "replace")
         sent = {"Host": "localhost", "Connection": "close", **(headers or {})}
@@ -106,12 +109,6 @@ async def exchange(
         yield Response(status, found, reader)
     finally:
         writer.close()
-
-
-async def _connect(place: Place) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-    if place.socket:
-        return await asyncio.open_unix_connection(place.socket)
-    return await asyncio.open_connection("localhost", place.port)
 
 
 async def _head(reader: asyncio.StreamReader) -> tuple[int, dict[str, str]]:

@@ -1,4 +1,4 @@
-"""What an agent asks, as a person reads it, and what the answer means to the agent. Pure.
+"""The question of an agent as text, and the answer as the agent expects it.
 
 An external agent may write anything into its question: what is not understood is left out.
 """
@@ -9,13 +9,12 @@ from collections.abc import Mapping
 from typing import Any
 
 MOST_OPTIONS = 100
-GONE = "it does not ask any more: nothing was sent."  # to an answer that comes too late
+GONE = "it does not ask any more: nothing was sent."  # the reply to a late answer
 _NAMES = ("label", "title", "name", "text", "value", "id")  # of an option that is an object
 _VALUES = ("value", "id", *_NAMES)
 
 
 def question(prompt: Mapping[str, Any]) -> str:
-    """The question, with the answers that it offers."""
     text = str(prompt.get("question") or prompt.get("prompt") or "")
     offered = [f"{number}. {_named(option, _NAMES)}" for number, option in enumerate(_options(prompt), 1)]
     return "\n".join([text, *offered])

@@ -1,4 +1,4 @@
-"""Reading server-sent events out of bytes, as they come and however they are cut. Pure."""
+"""A parser for server-sent events that is fed bytes in pieces of any size."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ class ServerEvent(NamedTuple):
 
 
 class EventTooLong(ValueError):
-    """One event has more bytes than are taken."""
+    """One event has more bytes than the limit."""
 
 
 class SSEReader:
-    """`feed` it bytes; it gives the events that they complete. `last_id` is what to come back with."""
+    """`feed` returns the events that the bytes complete. `last_id` is for `Last-Event-ID`."""
 
     def __init__(self, longest: int = LONGEST) -> None:
         self.last_id = ""
-        self.retry: int | None = None  # milliseconds before coming back, if the server has said so
+        self.retry: int | None = None  # milliseconds before a new connection, from the server
         self._longest = longest
-        self._line: list[bytes] = []  # pieces of the line that is not whole
+        self._line: list[bytes] = []  # pieces of the incomplete line
         self._size = 0  # of the event so far
         self._after_cr = False
         self._began = False
@@ -48,8 +48,7 @@ class SSEReader:
                     start += 1
             line = b"".join(self._line)
             self._line.clear()
-            event = self._take(line)
-            if event is not None:
+            if event := self._take(line):
                 found.append(event)
         self._add(data[start:])
         return found
@@ -69,7 +68,7 @@ class SSEReader:
             return self._dispatch()
         if line.startswith(b":"):
             if not self._data and not self._type:
-                self._size = 0  # a sign of life is no part of an event
+                self._size = 0  # a comment before an event is no part of it
             return None
         name, _, value = line.decode("utf-8", "replace").partition(":")
         value = value.removeprefix(" ")

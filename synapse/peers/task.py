@@ -1,4 +1,4 @@
-"""A message and a task, as the one who sends sees them. Plain data."""
+"""A message and a task on the side of the sender."""
 
 from __future__ import annotations
 
@@ -10,9 +10,17 @@ from synapse.base.states import END_STATES, INPUT_REQUIRED
 from synapse.errors import WaitTimeout
 
 Json = dict[str, Any]
-OnEvent = Callable[[str, Json], None]  # what happens: docs/external.md
+OnEvent = Callable[[str, Json], None]  # the kinds and their data: docs/external.md
 
 _KINDS = {"submitted": "queued", "working": "working", INPUT_REQUIRED: "asks"}
+_STATES = {
+    "cancelled": "canceled", "rejected": "failed", "auth_required": INPUT_REQUIRED,
+    "unspecified": "submitted", "unknown": "working",
+}  # fmt: skip
+_FIELDS = {
+    "created_at": str, "updated_at": str, "context_id": str, "note": str,
+    "message": dict, "prompt": dict, "error": dict, "metadata": dict, "artifacts": list, "receipts": list,
+}  # fmt: skip
 
 
 @dataclass
@@ -57,19 +65,13 @@ class A2ATask:
 
     @classmethod
     def from_dict(cls, document: Mapping[str, Any]) -> A2ATask:
-        """From the dialect's JSON. What is missing or of another type is left out: others write it too."""
+        """From the dialect's JSON. Fields of another type are left out: other servers write it too."""
         status = document.get("status") or document.get("state")
         said = status.get("state") if isinstance(status, dict) else status
         task = cls(str(document.get("id") or ""), state_word(said))
-        for name in ("created_at", "updated_at", "context_id", "note"):
-            if isinstance(value := document.get(name), str):
-                setattr(task, name, value)
-        for name in ("message", "prompt", "error", "metadata"):
-            if isinstance(value := document.get(name), dict):
-                setattr(task, name, value)
-        for name in ("artifacts", "receipts"):
-            if isinstance(value := document.get(name), list):
-                setattr(task, name, [item for item in value if isinstance(item, dict)])
+        for name, kind in _FIELDS.items():
+            if isinstance(value := document.get(name), kind):
+                setattr(task, name, objects(value) if kind is list else value)
         return task
 
     def to_dict(self) -> Json:
@@ -95,14 +97,12 @@ class A2ATask:
 
     @property
     def text(self) -> str:
-        """What the agent said; the pieces that were made of it are not said twice."""
+        """What the agent said, without the artifacts that were derived from it."""
         texts = [_text_of(artifact) for artifact in self.artifacts if not _is_derived(artifact)]
         return "\n\n".join(text for text in texts if text)
 
-    # --- what happens to it -------------------------------------------------------------------------------
-
     def take(self, event: str, data: Json) -> list[tuple[str, Json]]:
-        """One event of the dialect's stream; what there is to tell of it, each with the task's id."""
+        """Apply one event of the dialect's stream. Returns what to report of it to `on_event`."""
         return [(kind, {"task_id": self.id, **told}) for kind, told in self._taken(event, data)]
 
     def _taken(self, event: str, data: Json) -> list[tuple[str, Json]]:
@@ -111,7 +111,7 @@ class A2ATask:
         if event == "artifact" and isinstance(artifact := data.get("artifact"), dict):
             return self._take_artifact(artifact, data)
         if event == "receipt" and isinstance(receipt := data.get("receipt"), dict):
-            if receipt not in self.receipts:  # a stream may tell again what is known
+            if receipt not in self.receipts:  # a resumed stream may repeat events
                 self.receipts.append(receipt)
             return self._deliver(receipt) if receipt.get("step") == "confirmed" else []
         return []
@@ -122,7 +122,7 @@ class A2ATask:
         self.prompt, self.error = data.get("prompt"), data.get("error")
         self.note = str(data.get("note") or "")
         told = (self.status, self.note, str(self.prompt))
-        if told == self._told:  # a stream that is taken up again begins with what is known
+        if told == self._told:  # a resumed stream may repeat events
             return []
         self._told = told
         begun = self._deliver({}) if self.status in ("working", INPUT_REQUIRED, "completed") else []
@@ -141,17 +141,13 @@ class A2ATask:
         name = str(data.get("artifactId") or artifact.get("artifactId") or "")
         append = bool(data.get("append"))
         known = next((a for a in self.artifacts if name and a.get("artifactId") == name), None)
-        parts = artifact.get("parts")
-        pieces: list[Json] = [p for p in parts if isinstance(p, dict)] if isinstance(parts, list) else []
+        pieces = objects(artifact.get("parts"))
         if known is not None and append:
             known["parts"] += pieces
         else:
             made = {key: value for key, value in artifact.items() if key != "data"}
-            made |= {"artifactId": name, "parts": pieces}
-            if known is None:
-                self.artifacts.append(made)
-            else:
-                self.artifacts[self.artifacts.index(known)] = made
+            at = len(self.artifacts) if known is None else self.artifacts.index(known)
+            self.artifacts[at : at + 1] = [made | {"artifactId": name, "parts": pieces}]
         if _is_derived(artifact):
             return []
         text = _joined(pieces)
@@ -159,7 +155,7 @@ class A2ATask:
 
 
 class StillWorking(WaitTimeout):
-    """The wait is over, the task is not: nothing was canceled."""
+    """The wait is over and the task is not. Nothing was canceled."""
 
     def __init__(self, sentence: str, task: A2ATask) -> None:
         super().__init__(sentence)
@@ -169,14 +165,12 @@ class StillWorking(WaitTimeout):
 def state_word(said: object) -> str:
     """`TASK_STATE_INPUT_REQUIRED`, `input-required` and `input_required` are the same."""
     word = str(said or "submitted").lower().removeprefix("task_state_").replace("-", "_")
-    known = {
-        "cancelled": "canceled",
-        "rejected": "failed",
-        "auth_required": INPUT_REQUIRED,
-        "unspecified": "submitted",
-        "unknown": "working",
-    }
-    return known.get(word, word)
+    return _STATES.get(word, word)
+
+
+def objects(value: object) -> list[Json]:
+    """The objects in a JSON list."""
+    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
 
 
 def _joined(parts: list[Json]) -> str:
@@ -184,9 +178,8 @@ def _joined(parts: list[Json]) -> str:
 
 
 def _text_of(artifact: Json) -> str:
-    parts = artifact.get("parts")
-    if isinstance(parts, list) and parts:
-        return _joined([part for part in parts if isinstance(part, dict)])
+    if artifact.get("parts"):
+        return _joined(objects(artifact["parts"]))
     data = artifact.get("data")
     return data if isinstance(data, str) else ""
 
@@ -197,7 +190,7 @@ def _is_derived(artifact: Json) -> bool:
 
 
 def _shown(artifact: Json) -> Json:
-    """With the pieces of one streamed text put together."""
+    """The artifact with the pieces of a streamed text joined."""
     parts = artifact.get("parts")
     if not isinstance(parts, list) or not parts or not all(set(part) <= {"type", "text"} for part in parts):
         return artifact

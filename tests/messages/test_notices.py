@@ -11,8 +11,7 @@ import pytest
 from synapse.errors import TargetError
 from synapse.messages.notices import Notices, notice
 from synapse.peers.directory import Directory
-from synapse.peers.local import LocalAgents
-from synapse.peers.local_peer import LocalSource
+from synapse.peers.local import LocalPeer, LocalSource
 from synapse.peers.origin import Origin
 from synapse.peers.task import A2ATask
 from synapse.registry import AgentRegistry
@@ -31,22 +30,21 @@ class Here:
         registry = AgentRegistry(path)
         registry.register("id-a", "dummy", 8200, name="a")
         self.me = Origin("id-b", "b", in_turn=False)
-        agents = LocalAgents(registry)
-        self.directory = Directory([LocalSource(agents, self.me)])
+        self.directory = Directory([LocalSource(registry, self.me)])
         self.engine = TaskEngine(TaskStore())
         self.sent: list[tuple[str, str, dict[str, Any]]] = []
         self.gone = False
-        monkeypatch.setattr(agents, "send", self._send)
+        monkeypatch.setattr(LocalPeer, "submit", lambda peer, body, *_: self._submit(peer.name, body))
 
     def open_notices(self) -> None:
         notices = Notices(self.engine, self.directory, self.me)
         self.engine.store.on_event(notices.task_changed)
         notices.open()
 
-    async def _send(self, entry: Any, message: Any, priority: int, **more: Any) -> A2ATask:
+    async def _submit(self, name: str, body: dict[str, Any]) -> A2ATask:
         if self.gone:
             raise TargetError("a has ended.")
-        self.sent.append((entry["name"], message.text, more))
+        self.sent.append((name, body["message"]["parts"][0]["text"], body))
         return A2ATask("t")
 
     def task(self, metadata: Any = WANTED, sender: str = "id-a") -> Task:

@@ -16,8 +16,7 @@ from synapse.peers.base import Source
 from synapse.peers.external import talk as external_talk
 from synapse.peers.external.client import ExternalClient
 from synapse.peers.external.peer import ExternalSource
-from synapse.peers.local import LocalAgents
-from synapse.peers.local_peer import LocalSource
+from synapse.peers.local import LocalSource
 from synapse.registry import READY, AgentRegistry
 from synapse.registry import Entry as RegistryEntry
 from tests.support.a2a_server import Served, served
@@ -42,8 +41,8 @@ class FarDesk(Desk):
         )
 
     def sources(self, external: ExternalAgentRegistry, me: RegistryEntry) -> list[Source]:
-        agents, origin = LocalAgents(self.registry), self.client.origin
-        return [LocalSource(agents, origin, me), ExternalSource(ExternalClient(external), agents, origin)]
+        local, origin = self.registry, self.client.origin
+        return [LocalSource(local, origin, me), ExternalSource(ExternalClient(external), local, origin)]
 
     def dies(self) -> FarDesk:
         for task in self.messenger._under_way:

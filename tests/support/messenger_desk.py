@@ -18,9 +18,8 @@ from synapse.peers.directory import Directory
 from synapse.peers.external.agents import ExternalAgentRegistry
 from synapse.peers.external.client import ExternalClient
 from synapse.peers.external.peer import ExternalSource
-from synapse.peers.local import LocalAgents
-from synapse.peers.local_peer import LocalSource
-from synapse.peers.task import A2AMessage, A2ATask
+from synapse.peers.local import LocalPeer, LocalSource
+from synapse.peers.task import A2ATask, Json
 from synapse.registry import READY, AgentRegistry, Entry
 from synapse.tasks.engine import TaskEngine
 from synapse.tasks.store import TaskStore
@@ -35,37 +34,49 @@ class Client:
         self.sent: list[tuple[str, str, str]] = []  # the agent, the text, the request id
         self.followed: list[str] = []
         self.answers: list[str] = []
+        self.patience: float | None = None
         self.event: Callable[[str, dict[str, Any]], None] = lambda kind, data: None
         self.reply: asyncio.Future[A2ATask] = asyncio.get_running_loop().create_future()
         self.sending: Exception | None = None
 
-    async def send(
-        self, entry: Any, message: A2AMessage, priority: int, *, request_id: str, **_: Any
-    ) -> A2ATask:
-        if self.sending is not None:
-            raise self.sending
-        self.sent.append((str(entry["name"]), message.text, request_id))
-        return A2ATask(f"task-{entry['name']}")
-
-    async def running(self, agent_id: str) -> None:
-        pass
-
-    async def get(self, entry: Any, task_id: str) -> A2ATask:
-        return A2ATask(task_id)
-
-    async def follow(
-        self, entry: Any, task: A2ATask, patience: float, on_event: Any, through_questions: bool
-    ) -> A2ATask:
-        assert through_questions
-        self.followed.append(task.id)
-        self.patience, self.event = patience, on_event
-        return await asyncio.shield(self.reply)
-
-    async def answer(self, entry: Any, task: str, text: str, sender: Any) -> None:
-        self.answers.append(text)
-
     def replies(self, text: str, status: str = "completed", **more: Any) -> None:
         self.reply.set_result(A2ATask("t", status, artifacts=[{"data": text}], **more))
+
+
+class DeskPeer(LocalPeer):
+    """A peer whose requests go to the test's client."""
+
+    client: Client
+
+    async def submit(self, body: Json, priority: int, timeout: float) -> A2ATask:
+        assert self.place, "raises if it has ended"
+        if self.client.sending is not None:
+            raise self.client.sending
+        text = body["message"]["parts"][0]["text"]
+        self.client.sent.append((self.name, text, body["request_id"]))
+        return A2ATask(f"task-{self.name}")
+
+    async def get(self, task_id: str) -> A2ATask:
+        assert self.place, "raises if it has ended"
+        return A2ATask(task_id)
+
+    async def wait_for(self, task: A2ATask, timeout: float | None, **waiting: Any) -> A2ATask:
+        assert waiting["through_questions"]
+        self.client.followed.append(task.id)
+        self.client.patience, self.client.event = timeout, waiting["on_event"]
+        return await asyncio.shield(self.client.reply)
+
+    async def answer(self, task_id: str, text: str) -> None:
+        self.client.answers.append(text)
+
+
+class DeskSource(LocalSource):
+    client: Client
+
+    def peer(self, entry: Entry) -> LocalPeer:
+        found = DeskPeer(self._registry, entry)
+        found.client = self.client
+        return found
 
 
 class Controller:
@@ -103,9 +114,9 @@ class Desk:
         self.messenger.open(ROUTING, lambda seconds, call: self.later.append(call))
 
     def sources(self, external: ExternalAgentRegistry, me: Entry) -> list[Source]:
-        agents = cast(LocalAgents, self.client)
-        agents.registry = self.registry
-        return [LocalSource(agents, None, me), ExternalSource(ExternalClient(external), agents)]
+        local = DeskSource(self.registry, None, me)
+        local.client = self.client
+        return [local, ExternalSource(ExternalClient(external), self.registry)]
 
     def again(self) -> Desk:
         return Desk(self.path, self.registry)

@@ -1,4 +1,4 @@
-"""External agents, by alias: `~/.a2a/external/<alias>.json`, and a token in a file beside it."""
+"""External agents by alias: `~/.a2a/external/<alias>.json`, and the token in `<alias>.token`."""
 
 from __future__ import annotations
 
@@ -6,8 +6,10 @@ import json
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field, fields, replace
 from datetime import UTC, datetime
+from itertools import chain, count
 from typing import Any
 
 from synapse.base import files, paths
@@ -19,7 +21,7 @@ ALIAS = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
 @dataclass(frozen=True)
 class ExternalAgent:
-    """`url` is where its card was found; `endpoint` is what is called, as `protocol` and `binding` say."""
+    """`url` is where its card was found; `endpoint` is called with `protocol` and `binding`."""
 
     name: str
     url: str
@@ -33,9 +35,9 @@ class ExternalAgent:
     endpoint: str = ""
     protocol: str = ""  # 1.0, 0.3, or old: the dialect with /tasks/send
     binding: str = ""  # JSONRPC or HTTP+JSON
-    network: str = ""  # public, loopback or private: where it was when it was added
+    network: str = ""  # public, loopback or private, from when it was added
     card_read_at: str = ""
-    note: str = ""  # what is to be said of it: that its card has changed
+    note: str = ""  # for people: that its card has changed
     has_token: bool = False
 
     @property
@@ -47,8 +49,8 @@ class ExternalAgent:
 
     @classmethod
     def from_dict(cls, document: Mapping[str, Any]) -> ExternalAgent:
-        """Raises ValueError for what is no agent."""
-        known = {f.name: f.type for f in fields(cls)}
+        """Raises ValueError if the document is not that of an agent."""
+        known = {f.name for f in fields(cls)}
         values = {key: value for key, value in document.items() if key in known}
         if not all(isinstance(values.get(key), str) for key in ("name", "url", "alias", "endpoint")):
             raise ValueError("no agent")
@@ -56,37 +58,39 @@ class ExternalAgent:
 
 
 class ExternalAgentRegistry:
-    """Files, written whole or not at all, that only their owner can read."""
+    """Files that only their owner can read, each written atomically."""
 
     def __init__(self, registry_dir: str | os.PathLike[str] | None = None) -> None:
         self.registry_dir = os.fspath(registry_dir) if registry_dir is not None else paths.external_dir()
 
     def add(self, agent: ExternalAgent, token: str | None = None) -> bool:
-        """Remember it, in place of one of the same alias; whether there was none. A token stays."""
+        """Register it, or replace the one with this alias; whether it is new. Without a token, an old one
+        stays."""
         check_alias(agent.alias)
         new = self.get(agent.alias) is None
         if token is not None:
-            self._write(self._token_file(agent.alias), token)
-        has_token = token is not None or self.token(agent.alias) is not None
-        self._save(ExternalAgent(**{**asdict(agent), "has_token": has_token}))
+            self._write(f"{agent.alias}.token", token)
+        self._save(replace(agent, has_token=self.token(agent.alias) is not None))
         return new
 
     def remove(self, alias: str) -> bool:
         known = self.get(alias)
         if known is None:
             return False
-        _unlink(self._token_file(known.alias))
-        return _unlink(self._json_file(known.alias))
+        for ending in ("token", "json"):
+            with suppress(FileNotFoundError):
+                os.unlink(self._path(f"{known.alias}.{ending}"))
+        return True
 
     def get(self, alias: str) -> ExternalAgent | None:
-        """By its alias, whatever the case."""
+        """By its alias, in any case."""
         if not ALIAS.fullmatch(alias):
             return None
         exact = self._read(f"{alias}.json")
         return exact or next((a for a in self.list_agents() if a.alias.casefold() == alias.casefold()), None)
 
     def list_agents(self) -> list[ExternalAgent]:
-        """By alias. A file that cannot be read as an agent is left alone."""
+        """In the order of the aliases. A file that is not that of an agent is ignored."""
         try:
             names = sorted(os.listdir(self.registry_dir), key=str.casefold)
         except OSError:
@@ -98,53 +102,44 @@ class ExternalAgentRegistry:
         self.update(alias, last_seen=now())
 
     def update(self, alias: str, /, **changes: object) -> ExternalAgent | None:
-        """Change some of what is known; None if it has been removed meanwhile."""
+        """Change some fields; None if the agent has been removed meanwhile."""
         known = self.get(alias)
-        if known is None:
-            return None
-        changed = ExternalAgent(**{**asdict(known), **changes})
-        self._save(changed)
-        return changed
+        if known is not None:
+            known = ExternalAgent(**{**asdict(known), **changes})
+            self._save(known)
+        return known
 
     def token(self, alias: str) -> str | None:
         try:
-            with open(self._token_file(alias), encoding="ascii") as file:
+            with open(self._path(f"{alias}.token"), encoding="ascii") as file:
                 return file.read().strip() or None
         except (OSError, ValueError):
             return None
 
     def free_alias(self, wanted: str) -> str:
-        """An alias that nobody has, made of a name."""
+        """An unused alias, made from a name."""
         base = re.sub(r"[^A-Za-z0-9._-]+", "-", wanted.strip()).strip("-._").lower()[:56]
         base = base if base and base not in RESERVED_NAMES else "agent"
-        alias, number = base, 1
-        while self.get(alias) is not None:
-            number += 1
-            alias = f"{base}-{number}"
-        return alias
+        aliases = chain([base], (f"{base}-{number}" for number in count(2)))
+        return next(alias for alias in aliases if self.get(alias) is None)
 
-    # --- files --------------------------------------------------------------------------------------------
-
-    def _json_file(self, alias: str) -> str:
-        return os.path.join(self.registry_dir, f"{alias}.json")
-
-    def _token_file(self, alias: str) -> str:
-        return os.path.join(self.registry_dir, f"{alias}.token")
+    def _path(self, name: str) -> str:
+        return os.path.join(self.registry_dir, name)
 
     def _read(self, name: str) -> ExternalAgent | None:
         try:
-            with open(os.path.join(self.registry_dir, name), encoding="utf-8") as file:
+            with open(self._path(name), encoding="utf-8") as file:
                 agent = ExternalAgent.from_dict(json.load(file))
         except (OSError, ValueError, TypeError, AttributeError):
             return None
         return agent if f"{agent.alias}.json" == name else None
 
     def _save(self, agent: ExternalAgent) -> None:
-        self._write(
-            self._json_file(agent.alias), json.dumps(agent.to_dict(), ensure_ascii=False, indent=2) + "\n"
-        )
+        document = json.dumps(agent.to_dict(), ensure_ascii=False, indent=2)
+        self._write(f"{agent.alias}.json", document + "\n")
 
-    def _write(self, path: str, text: str) -> None:
+    def _write(self, name: str, text: str) -> None:
+        path = self._path(name)
         try:
             paths.private_dir(self.registry_dir)
             files.replace(path, text.encode("utf-8", "replace"))
@@ -164,11 +159,3 @@ def check_alias(alias: str) -> None:
 
 def now() -> str:
     return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-
-
-def _unlink(path: str) -> bool:
-    try:
-        os.unlink(path)
-        return True
-    except FileNotFoundError:
-        return False

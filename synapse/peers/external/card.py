@@ -1,4 +1,4 @@
-"""The card of an external agent: what it offers, and whether it can be believed. Pure."""
+"""The card of an external agent: what it offers, and whether its address is acceptable."""
 
 from __future__ import annotations
 
@@ -8,20 +8,22 @@ from typing import Any, NamedTuple
 from urllib.parse import urljoin, urlsplit
 
 from synapse.base.text import for_cells
+from synapse.base.urls import DEFAULT_PORTS
 from synapse.errors import SynapseError
 from synapse.peers.external.agents import ExternalAgent
+from synapse.peers.task import objects
 
 CARD_PATHS = ("/.well-known/agent-card.json", "/.well-known/agent.json")
 BINDINGS = ("JSONRPC", "HTTP+JSON")
 OLD = "old"
 LONGEST_TEXT = 4000
 MOST_SKILLS = 100
-_DEFAULT_PORTS = {"http": 80, "https": 443}
+_WORDS: dict[type, str] = {dict: "an object", list: "a list", str: "text"}
 _SHOWN = ("name", "description", "version", "endpoint", "protocol", "binding", "capabilities", "skills")
 
 
 class CardRefused(SynapseError):
-    """The sentence says what is wrong with the card."""
+    """The message says what is wrong with the card."""
 
 
 class _Interface(NamedTuple):
@@ -31,7 +33,7 @@ class _Interface(NamedTuple):
 
 
 def read_card(card: object, url: str, where: str) -> ExternalAgent:
-    """The agent of a card that was found at `where`, for somebody who asked for `url`."""
+    """The agent that is described by a card: `url` was asked for, and the card found at `where`."""
     if not isinstance(card, dict):
         raise CardRefused(f"the card at {where} is no JSON object: is this the address of an agent?")
     name = _text(card, "name", where)
@@ -61,20 +63,18 @@ def changes(before: ExternalAgent, after: ExternalAgent) -> list[str]:
 
 
 def _interfaces(card: Mapping[str, Any], where: str) -> Iterator[_Interface]:
-    """What it offers, the best first as it says."""
+    """In the agent's order of preference."""
     offered = _typed(card, "supportedInterfaces", list, where)
-    for item in offered or ():
-        if isinstance(item, dict):
-            version = str(item.get("protocolVersion") or "1.0")
-            yield _Interface(_text(item, "url", where), str(item.get("protocolBinding")), version[:3])
+    for item in objects(offered):
+        version = str(item.get("protocolVersion") or "1.0")
+        yield _Interface(_text(item, "url", where), str(item.get("protocolBinding")), version[:3])
     if offered:
         return
     url = _text(card, "url", where)
-    if "protocolVersion" in card or "preferredTransport" in card:  # 0.3, and what came just before it
+    if "protocolVersion" in card or "preferredTransport" in card:  # A2A 0.3, and just before it
         yield _Interface(url, str(card.get("preferredTransport") or "JSONRPC"), "0.3")
-        for item in _typed(card, "additionalInterfaces", list, where) or ():
-            if isinstance(item, dict):
-                yield _Interface(_text(item, "url", where), str(item.get("transport")), "0.3")
+        for item in objects(_typed(card, "additionalInterfaces", list, where)):
+            yield _Interface(_text(item, "url", where), str(item.get("transport")), "0.3")
     elif url:
         yield _Interface(url, "HTTP+JSON", OLD)
 
@@ -95,33 +95,28 @@ def _choose(offered: list[_Interface], where: str) -> _Interface:
 
 
 def _own(url: str, where: str) -> str:
-    """The address to call, if it is the card's own host: a card speaks for nobody else."""
+    """The address to call. It must be on the card's own host: a card cannot speak for another."""
     try:
         said, own = urlsplit(urljoin(where, url)), urlsplit(where)
         said_port, own_port = said.port, own.port
     except ValueError as error:
         raise CardRefused(f"the card at {where} has a url that cannot be read: {url[:200]!r}.") from error
-    if said.scheme not in _DEFAULT_PORTS or "@" in said.netloc:
+    if said.scheme not in DEFAULT_PORTS or "@" in said.netloc:
         raise CardRefused(f"the card at {where} has a url that is not called from here: {url[:200]!r}.")
     if own.scheme == "https" and said.scheme == "http":
         raise CardRefused(f"the card at {where} wants to be called without encryption, at {url[:200]!r}.")
     host, own_host = said.hostname or "", own.hostname or ""
-    if _is_everywhere(host):  # what a server listens on, taken for an address
-        host = own_host
-    elif host != own_host and not (_is_loopback(host) and _is_loopback(own_host)):
+    listens_on_all = host in ("0.0.0.0", "::")  # the server wrote what it listens on
+    if not listens_on_all and host != own_host and not (_is_loopback(host) and _is_loopback(own_host)):
         raise CardRefused(
             f"the card at {where} says that the agent is on another host, {host}: "
             "add that address itself, if you trust it."
         )
-    port = said_port or _DEFAULT_PORTS[said.scheme]
+    port = said_port or DEFAULT_PORTS[said.scheme]
     if not said_port and said.scheme == own.scheme and own_port:
         port = own_port
     place = f"[{own_host}]" if ":" in own_host else own_host
     return said._replace(netloc=f"{place}:{port}", fragment="").geturl()
-
-
-def _is_everywhere(host: str) -> bool:
-    return host in ("0.0.0.0", "::")
 
 
 def _is_loopback(host: str) -> bool:
@@ -138,8 +133,7 @@ def _text(card: Mapping[str, Any], key: str, where: str) -> str:
 def _typed(card: Mapping[str, Any], key: str, kind: type, where: str) -> Any:
     value = card.get(key)
     if value is not None and not isinstance(value, kind):
-        word = "an object" if kind is dict else "a list" if kind is list else "text"
-        raise CardRefused(f"in the card at {where}, {key} is not {word}.")
+        raise CardRefused(f"in the card at {where}, {key} is not {_WORDS[kind]}.")
     return value
 
 

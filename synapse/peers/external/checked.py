@@ -1,4 +1,4 @@
-"""The HTTP client for external agents: requests are checked, answers bounded, refusals become sentences."""
+"""The HTTP client for external agents: it checks addresses, limits responses, and explains refusals."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from urllib.parse import urljoin, urlsplit
 
 import httpx
 
-from synapse.base.urls import UrlRefused, UrlUnresolved
 from synapse.errors import Refused, SynapseError
 from synapse.peers.external import http
 from synapse.peers.external.http import AddressRefused, NotThere, Unreachable, pin
@@ -34,7 +33,7 @@ def open_client(name: str, network: str, token: str | None) -> httpx.AsyncClient
 
 
 class CheckedTransport(httpx.AsyncBaseTransport):
-    """`name` is what the agent is called in sentences. What fails is raised as a SynapseError."""
+    """`name` stands for the agent in sentences. Every failure is raised as a SynapseError."""
 
     def __init__(self, name: str, network: str, has_token: bool) -> None:
         self._name = name
@@ -44,7 +43,7 @@ class CheckedTransport(httpx.AsyncBaseTransport):
         self._left = http.LARGEST_STREAM
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        """Redirects are followed on the same host only."""
+        """Follow redirects, on the same host only."""
         url = str(request.url)
         for _ in range(http.REDIRECTS + 1):
             response = await self._send(request, url)
@@ -58,17 +57,13 @@ class CheckedTransport(httpx.AsyncBaseTransport):
         if self._inner is not None:
             await self._inner.aclose()
 
-    # --- the request --------------------------------------------------------------------------------------
-
     async def _send(self, request: httpx.Request, url: str) -> httpx.Response:
-        """To an address that was checked now. Only connecting is tried again."""
-        pause = 0.2
+        """Send to an address that is checked now. Only connecting is tried again."""
         for attempt in range(http.ATTEMPTS):
+            await asyncio.sleep(attempt * 0.2)
             try:
                 pinned = await pin(url, self._network)
-            except UrlUnresolved as error:
-                raise Unreachable(str(error)) from error
-            except UrlRefused as error:
+            except AddressRefused as error:
                 raise AddressRefused(f"{self._name} is not called: {error}") from error
             if self._inner is None:
                 verify = pinned.scheme == "https"  # reading the certificates takes 50 ms
@@ -86,15 +81,11 @@ class CheckedTransport(httpx.AsyncBaseTransport):
             try:
                 return await self._inner.handle_async_request(direct)
             except (httpx.ConnectError, httpx.ConnectTimeout) as error:
-                if attempt == http.ATTEMPTS - 1:
-                    raise Unreachable(
-                        f"{self._name} cannot be reached at {url.partition('?')[0]}: is it running there?"
-                    ) from error
+                failed = error
             except (httpx.HTTPError, httpx.InvalidURL) as error:
                 raise Unreachable(f"{self._name} did not answer ({type(error).__name__}).") from error
-            await asyncio.sleep(pause)
-            pause *= 2
-        raise AssertionError("the last attempt returns or raises")
+        where = url.partition("?")[0]
+        raise Unreachable(f"{self._name} cannot be reached at {where}: is it running there?") from failed
 
     def _redirected(self, request: httpx.Request, url: str, response: httpx.Response) -> str:
         there = urljoin(url, str(response.headers.get("location", "")))
@@ -108,17 +99,13 @@ class CheckedTransport(httpx.AsyncBaseTransport):
             raise SynapseError(f"{self._name} redirects a message to {there[:200]!r}: add it anew.")
         return there
 
-    # --- the answer ---------------------------------------------------------------------------------------
-
     async def _checked(self, request: httpx.Request, response: httpx.Response) -> httpx.Response:
         if response.status_code < 400 and response.headers.get("content-type", "").lower().startswith(STREAM):
             events = _Events(self._events(response), response)
             return httpx.Response(200, headers={"Content-Type": STREAM}, stream=events)
         largest = request.extensions.get("largest") or http.LARGEST
-        body = bytearray()
         try:
-            async for piece in self._pieces(response, largest):
-                body += piece
+            body = b"".join([piece async for piece in self._pieces(response, largest)])
         finally:
             await response.aclose()
         answer = _parsed(body)
@@ -127,10 +114,10 @@ class CheckedTransport(httpx.AsyncBaseTransport):
         if answer is None:
             raise SynapseError(f"{self._name} answered something that is not JSON: is this an agent?")
         self._check_error(answer)
-        return httpx.Response(200, headers={"Content-Type": "application/json"}, content=bytes(body))
+        return httpx.Response(200, headers={"Content-Type": "application/json"}, content=body)
 
     async def _events(self, response: httpx.Response) -> AsyncGenerator[bytes, None]:
-        """One line for each event: httpx ends lines at U+2028 and U+0085 too, which JSON may contain."""
+        """One line for each event: httpx also ends lines at U+2028 and U+0085, which JSON may contain."""
         reader = SSEReader(http.LARGEST_STREAM)
         async for piece in self._pieces(response, self._left):
             self._left -= len(piece)
@@ -138,21 +125,15 @@ class CheckedTransport(httpx.AsyncBaseTransport):
                 events = reader.feed(piece)
             except EventTooLong as error:
                 raise SynapseError(f"{self._name} sent a stream that makes no sense: {error}.") from error
-            lines = []
             for event in events:
                 if '"error"' in event.data:
                     self._check_error(_parsed(event.data))
-                lines.append(f"data: {event.data.translate(_SEPARATORS)}\n\n")
-            if lines:
-                yield "".join(lines).encode("utf-8", "replace")
+                yield f"data: {event.data.translate(_SEPARATORS)}\n\n".encode("utf-8", "replace")
 
     async def _pieces(self, response: httpx.Response, largest: int) -> AsyncGenerator[bytes, None]:
-        """The body as it comes, up to a bound."""
-        total = 0
         try:
             async for piece in response.aiter_raw():
-                total += len(piece)
-                if total > largest:
+                if response.num_bytes_downloaded > largest:
                     raise SynapseError(
                         f"{self._name} sent more than {largest >> 20} MB, and was cut off: ask for less."
                     )
@@ -160,12 +141,11 @@ class CheckedTransport(httpx.AsyncBaseTransport):
         except httpx.ReadTimeout as error:
             raise Unreachable(f"{self._name} has been silent for {http.SILENCE:g} s.") from error
         except httpx.HTTPError as error:
-            raise Unreachable(
-                f"{self._name} left in the middle of its answer ({type(error).__name__})."
-            ) from error
+            kind = type(error).__name__
+            raise Unreachable(f"{self._name} left in the middle of its answer ({kind}).") from error
 
     def _check_error(self, answer: Any) -> None:
-        """An error of JSON-RPC, or a bare one; a task may have a field of that name too."""
+        """Raise for an error of JSON-RPC, or a bare one. A task may have a field `error` too."""
         error = answer.get("error") if isinstance(answer, dict) else None
         if error and ("jsonrpc" in answer or "id" not in answer):
             said = error if isinstance(error, dict) else {"message": error}
@@ -173,7 +153,7 @@ class CheckedTransport(httpx.AsyncBaseTransport):
             raise Refused(f"{self._name} refused: {sentence}", str(said.get("code") or ""))
 
     def _refuse(self, status: int, answer: Any) -> None:
-        """In the answer's own sentence if it has one."""
+        """Raise with the response's own sentence if it has one."""
         if isinstance(answer, dict) and "jsonrpc" in answer:
             self._check_error(answer)
         if status in (401, 403) and not self._has_token:
@@ -199,7 +179,7 @@ class _Events(httpx.AsyncByteStream):
         await self._response.aclose()
 
 
-def _parsed(text: str | bytearray) -> Any:
+def _parsed(text: str | bytes) -> Any:
     try:
         return json.loads(text)
     except (ValueError, RecursionError):
@@ -207,7 +187,7 @@ def _parsed(text: str | bytearray) -> Any:
 
 
 def _sentence(answer: object) -> str:
-    """What an error says for itself, in the usual places."""
+    """The message of an error, in the usual places."""
     if not isinstance(answer, dict):
         return ""
     error = answer.get("error")

@@ -1,4 +1,4 @@
-"""The specifications' own endpoints (`/tasks/send`), which the standard's SDK does not speak."""
+"""The specifications' own endpoints (`/tasks/send`), which the SDK does not know. They have no streams."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from synapse.peers.wire import EXTENSION
 
 
 class Outgoing(NamedTuple):
-    """A message on its way; with `task_id`, to a task that is there."""
+    """A message to send; `task_id` is that of a task which exists already."""
 
     message: A2AMessage
     message_id: str
@@ -23,25 +23,20 @@ class Outgoing(NamedTuple):
 
 
 class Dialect:
-    """It has no streams."""
-
     def __init__(self, agent: ExternalAgent, caller: Caller) -> None:
         self._name = agent.alias
         self._base = agent.endpoint.rstrip("/")
         self._caller = caller
 
     async def send(self, outgoing: Outgoing) -> Json:
-        message_id, task_id = outgoing.message_id, outgoing.task_id
-        body: Json = {"id": task_id or message_id, "request_id": message_id}
-        body["message"] = outgoing.message.to_dict()
-        more: Json = {"sender": _sender(outgoing), "metadata": outgoing.metadata}
-        more |= {"context_id": outgoing.context_id, "task_id": task_id}
+        message, message_id, metadata, context_id, task_id = outgoing
+        body = {"id": task_id or message_id, "request_id": message_id, "message": message.to_dict()}
+        more = {"metadata": metadata, "context_id": context_id, "task_id": task_id, **_signed(metadata)}
         return await self._ask("POST", "/send", body | {key: value for key, value in more.items() if value})
 
     async def input(self, outgoing: Outgoing) -> None:
         """The answer to what a task asks."""
-        sender = _sender(outgoing)
-        body = {"input": outgoing.message.text, **({"sender": sender} if sender else {})}
+        body = {"input": outgoing.message.text, **_signed(outgoing.metadata)}
         await self._ask("POST", f"/{quote(outgoing.task_id, safe='')}/input", body)
 
     async def get(self, task_id: str) -> Json:
@@ -57,5 +52,6 @@ class Dialect:
         return answer
 
 
-def _sender(outgoing: Outgoing) -> Any:
-    return outgoing.metadata.get(EXTENSION, {}).get("sender")
+def _signed(metadata: Json) -> Json:
+    sender = metadata.get(EXTENSION, {}).get("sender")
+    return {"sender": sender} if sender else {}

@@ -32,77 +32,60 @@ from synapse.peers.external.dialect import Outgoing
 from synapse.peers.external.http import Caller
 from synapse.peers.task import Json
 
-# What the SDK raises for an answer that is not as the standard says: it validates with pydantic and protobuf.
+# What the SDK (pydantic, protobuf) raises for a response that violates the standard.
 _NONSENSE = (A2AError, FormError, ValueError, TypeError, KeyError, AttributeError)
 
 
 class Standard:
-    """Results have the JSON form of `StreamResponse` in A2A 1.0, whatever the agent speaks."""
+    """Results have the JSON form of `StreamResponse` in A2A 1.0, also for an agent of A2A 0.3."""
 
-    def __init__(self, agent: ExternalAgent, caller: Caller, client: httpx.AsyncClient) -> None:
+    def __init__(self, agent: ExternalAgent, caller: Caller) -> None:
         self._name = agent.alias
         self._caller = caller
-        self._client = client
         self._rest = agent.binding == "HTTP+JSON"
         interface = AgentInterface(
             url=agent.endpoint, protocol_binding=agent.binding, protocol_version=agent.protocol
         )
-        self._card = AgentCard(
-            name=agent.name,
-            supported_interfaces=[interface],
-            capabilities=AgentCapabilities(streaming=True),  # the caller knows whether it streams
+        capabilities = AgentCapabilities(streaming=True)  # the caller knows whether the agent streams
+        card = AgentCard(name=agent.name, supported_interfaces=[interface], capabilities=capabilities)
+        self._streaming, self._polling = (
+            _open(card, caller.client, streaming) for streaming in (True, False)
         )
 
     async def send(self, outgoing: Outgoing) -> Json:
-        async with (
-            self._caller.patience(),
-            aclosing(self._sending(outgoing, streaming=False)) as results,
-        ):
+        results = self._results(self._polling.send_message(_request(outgoing)))
+        async with self._caller.patience(), aclosing(results):
             return await anext(results, {})
 
     def stream(self, outgoing: Outgoing) -> AsyncGenerator[Json, None]:
-        return self._sending(outgoing, streaming=True)
+        return self._results(self._streaming.send_message(_request(outgoing)))
 
     async def get(self, task_id: str) -> Json:
-        return await self._task(self._open(False).get_task(GetTaskRequest(id=self._id(task_id))))
+        return await self._task(self._polling.get_task(GetTaskRequest(id=self._id(task_id))))
 
     async def cancel(self, task_id: str) -> Json:
-        return await self._task(self._open(False).cancel_task(CancelTaskRequest(id=self._id(task_id))))
+        return await self._task(self._polling.cancel_task(CancelTaskRequest(id=self._id(task_id))))
 
     def subscribe(self, task_id: str) -> AsyncGenerator[Json, None]:
-        request = SubscribeToTaskRequest(id=self._id(task_id))
-        return self._results(self._open(True).subscribe(request))
+        return self._results(self._streaming.subscribe(SubscribeToTaskRequest(id=self._id(task_id))))
 
     async def _task(self, asking: Coroutine[Any, Any, Task]) -> Json:
-        with self._sense():
+        with self._refusing_nonsense():
             async with self._caller.patience():
                 task = await asking
-            if not task.id:  # protobuf leaves out what it does not know, the whole answer even
+            if not task.id:  # protobuf ignores unknown fields, even if that is all of the response
                 raise ValueError("a task without an id")
             return {"task": MessageToDict(task)}
 
-    def _open(self, streaming: bool) -> Client:
-        config = ClientConfig(
-            streaming=streaming,
-            polling=not streaming,  # `send` never blocks until the task has ended
-            httpx_client=self._client,
-            supported_protocol_bindings=list(BINDINGS),
-        )
-        return ClientFactory(config).create(self._card)
-
-    def _sending(self, outgoing: Outgoing, streaming: bool) -> AsyncGenerator[Json, None]:
-        request = ParseDict({"message": _message(outgoing)}, SendMessageRequest())
-        return self._results(self._open(streaming).send_message(request))
-
     async def _results(self, responses: AsyncIterator[StreamResponse]) -> AsyncGenerator[Json, None]:
-        with self._sense():
-            # The SDK's iterators are async generators, and are closed like these.
+        with self._refusing_nonsense():
+            # The SDK's iterators are async generators, which have to be closed.
             async with aclosing(cast(AsyncGenerator[StreamResponse, None], responses)) as found:
                 async for response in found:
                     yield MessageToDict(response)
 
     @contextmanager
-    def _sense(self) -> Iterator[None]:
+    def _refusing_nonsense(self) -> Iterator[None]:
         try:
             yield
         except _NONSENSE as error:
@@ -110,15 +93,26 @@ class Standard:
             raise SynapseError(f"{self._name} answered something that makes no sense: {what}.") from error
 
     def _id(self, task_id: str) -> str:
-        """The SDK puts an id into a path as it is."""
+        """The SDK does not quote an id that it puts into a path."""
         return quote(task_id, safe="") if self._rest else task_id
 
 
-def _message(outgoing: Outgoing) -> Json:
-    said: dict[str, Any] = {"messageId": outgoing.message_id, "role": "ROLE_USER"}
-    said["parts"] = [_part(part) for part in outgoing.message.parts]
+def _open(card: AgentCard, client: httpx.AsyncClient, streaming: bool) -> Client:
+    config = ClientConfig(
+        streaming=streaming,
+        polling=not streaming,  # `send` never blocks until the task has ended
+        httpx_client=client,
+        supported_protocol_bindings=list(BINDINGS),
+    )
+    return ClientFactory(config).create(card)
+
+
+def _request(outgoing: Outgoing) -> SendMessageRequest:
+    message: Json = {"messageId": outgoing.message_id, "role": "ROLE_USER"}
+    message["parts"] = [_part(part) for part in outgoing.message.parts]
     more = {"contextId": outgoing.context_id, "taskId": outgoing.task_id, "metadata": outgoing.metadata}
-    return said | {key: value for key, value in more.items() if value}
+    message |= {key: value for key, value in more.items() if value}
+    return ParseDict({"message": message}, SendMessageRequest())
 
 
 def _part(part: Json) -> Json:

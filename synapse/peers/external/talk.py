@@ -1,4 +1,4 @@
-"""One task of an external agent: a message to it, and what becomes of it, streamed or polled."""
+"""One task of an external agent: sending the message, then streaming or polling the task."""
 
 from __future__ import annotations
 
@@ -6,15 +6,13 @@ import asyncio
 import json
 import uuid
 from collections.abc import AsyncGenerator
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from typing import TYPE_CHECKING
 
-from synapse.base.loading import load
 from synapse.errors import Refused, SynapseError
 from synapse.peers.external.agents import ExternalAgent
-from synapse.peers.external.card import OLD
 from synapse.peers.external.dialect import Dialect, Outgoing
-from synapse.peers.external.http import Caller, NotThere, Unreachable
+from synapse.peers.external.http import NotThere, Unreachable
 from synapse.peers.prompts import GONE
 from synapse.peers.task import A2AMessage, A2ATask, Json, OnEvent
 from synapse.peers.wire import MESSAGE, TASK, events_of, kind_of
@@ -22,39 +20,29 @@ from synapse.peers.wire import MESSAGE, TASK, events_of, kind_of
 if TYPE_CHECKING:
     from synapse.peers.external.standard import Standard
 
-POLL, LONGEST_POLL = 0.2, 3.0  # seconds between two looks at a task that cannot be followed
-LONGEST_ASKED = 15.0  # and at one that waits for an answer
-RETURNS = 5  # times to a stream that broke, without an event in between
-_PASSING = ("429", "500", "502", "503", "504")  # a server that has trouble of its own
+    Protocol = Standard | Dialect
 
-
-async def protocol_of(agent: ExternalAgent, caller: Caller) -> Standard | Dialect:
-    """The calls that an agent understands."""
-    if agent.protocol == OLD:
-        return Dialect(agent, caller)
-    await load("synapse.peers.external.standard")
-    from synapse.peers.external.standard import Standard
-
-    return Standard(agent, caller, await caller.client())
+POLL, LONGEST_POLL = 0.2, 3.0  # seconds between two polls
+LONGEST_ASKED = 15.0  # seconds between two polls of a task that waits for an answer
+RETURNS = 5  # attempts to resume a broken stream without an event in between
+_PASSING = ("429", "500", "502", "503", "504")  # errors of a server that may pass
 
 
 class Talk:
-    """`task` is what is known of it so far, and is kept up to date; `tell` is told what happens."""
+    """`task` is kept up to date; `tell` is called with each event."""
 
-    def __init__(
-        self, agent: ExternalAgent, protocol: Standard | Dialect, task: A2ATask, tell: OnEvent
-    ) -> None:
+    def __init__(self, agent: ExternalAgent, protocol: Protocol, task: A2ATask, tell: OnEvent) -> None:
         self._agent = agent
         self._protocol = protocol
         self.task = task
         self._tell = tell
-        self._heard = 0  # answers and events of the agent
-        self._gap = False  # a stream was taken up, and may have left something out
-        self._answers = 0  # begun and ended
+        self._heard = 0  # responses and events of the agent
+        self._gap = False  # a resumed stream may lack events
+        self._answers = 0  # counted when an answer begins and when it ends
         self._answered = asyncio.Event()
 
     async def send(self, message: A2AMessage, metadata: Json, wait: bool) -> None:
-        """A message that begins the task; or, where there is one already, the answer to what it asks."""
+        """Send a message that begins the task or, if the task has an id, answers what it asks."""
         outgoing = Outgoing(
             message=A2AMessage(message.role, _encodable(message.parts)),
             message_id=uuid.uuid4().hex,
@@ -73,7 +61,7 @@ class Talk:
             await self._poll()
 
     async def follow(self, through_questions: bool = False) -> None:
-        """A task that was begun before."""
+        """Wait for a task that was sent before."""
         if not (through_questions and self.task.asks):
             await self._look()
         while not self.task.ended:
@@ -88,7 +76,7 @@ class Talk:
                 await self._poll()
 
     async def answer(self, message: A2AMessage, metadata: Json) -> None:
-        """While the task is followed, and asks. Sent once: what becomes of it is seen by the task."""
+        """Answer a question while `follow` waits, which sees the result. Sent only once."""
         if not self.task.asks:
             raise Refused(GONE)
         self._answers += 1
@@ -99,7 +87,7 @@ class Talk:
         self._answered.set()
 
     async def _send_dialect(self, protocol: Dialect, outgoing: Outgoing) -> None:
-        """An agent that does not take input for a task is sent a message with the task's id."""
+        """An agent without `/tasks/{id}/input` gets a message with the task's id."""
         if outgoing.task_id:
             try:
                 await protocol.input(outgoing)
@@ -110,8 +98,6 @@ class Talk:
                 if not self.task.asks:
                     raise Refused(f"{self._agent.alias}: {GONE}") from None
         self._take(await protocol.send(outgoing))
-
-    # --- what comes back ----------------------------------------------------------------------------------
 
     @property
     def _stops(self) -> bool:
@@ -124,7 +110,7 @@ class Talk:
             self.task.context_id = str(self.task.context_id or data.get("contextId") or "")
             if not self.task.id and (found := data.get("taskId")):
                 self.task.id = str(found)
-                if kind != MESSAGE:  # there is no task behind that one
+                if kind != MESSAGE:  # a bare message has no task
                     self._tell("accepted", {"task_id": self.task.id, "context_id": self.task.context_id})
             for what, told in self.task.take(event, data):
                 self._tell(what, told)
@@ -133,7 +119,7 @@ class Talk:
         self._heard += 1
 
     async def _stream(self, results: AsyncGenerator[Json, None]) -> None:
-        """A stream, taken up again where it breaks."""
+        """Read a stream and resume it where it breaks; poll if that does not help."""
         assert not isinstance(self._protocol, Dialect)
         returns = 0
         while True:
@@ -142,13 +128,17 @@ class Talk:
                 async with aclosing(results):
                     async for result in results:
                         self._take(result)
-                        if self._stops:
-                            await self._complete()
-                            return
+                        if not self._stops:
+                            continue
+                        if self._gap and self.task.ended:
+                            # Some agents resume with the next event, not with the whole task.
+                            with suppress(SynapseError):
+                                await self._look()
+                        return
             except (Unreachable, NotThere, Refused) as error:
-                if not self._heard or returns == RETURNS:
+                if not self._heard:
                     raise
-                if not isinstance(error, Unreachable):  # it streams no more of this task
+                if not isinstance(error, Unreachable):  # it does not stream this task any more
                     break
             if not self._heard:
                 raise SynapseError(f"{self._agent.alias} left before it said what became of the message.")
@@ -160,18 +150,7 @@ class Talk:
             results = self._protocol.subscribe(self.task.id)
         await self._poll()
 
-    async def _complete(self) -> None:
-        """Some agents go on with a stream where they are, not from the task as a whole."""
-        if self._gap and self.task.ended:
-            try:
-                await self._look()
-            except SynapseError:
-                pass  # it has left since; what it said is here
-
-    # --- polling ------------------------------------------------------------------------------------------
-
     async def _poll(self) -> None:
-        """For those that cannot stream."""
         pause = POLL
         while not self._stops:
             await asyncio.sleep(pause)
@@ -179,7 +158,7 @@ class Talk:
             await self._look()
 
     async def _until_answered(self) -> None:
-        """By whomever. An agent that is away keeps its question: who answers it is told."""
+        """Also by another client. An agent that cannot be reached keeps its question."""
         pause = POLL
         while self.task.asks:
             self._answered.clear()
@@ -187,17 +166,16 @@ class Talk:
                 async with asyncio.timeout(pause):
                     await self._answered.wait()
                 pause = POLL
-                continue
             except TimeoutError:
                 pause = min(pause * 1.5, LONGEST_ASKED)
-            try:
-                await self._look()
-            except SynapseError as error:
-                if not _passes(error):
-                    raise
+                try:
+                    await self._look()
+                except SynapseError as error:
+                    if not _passes(error):
+                        raise
 
     async def _look(self) -> None:
-        """How it stands. What may pass is given some time to; while an answer is given, nothing is read."""
+        """Read the task. Passing errors are retried; a state from before an answer is not used."""
         answers = self._answers
         for lost in range(1, RETURNS + 1):
             try:
@@ -218,6 +196,6 @@ def _passes(error: SynapseError) -> bool:
 
 
 def _encodable(parts: list[Json]) -> list[Json]:
-    """With `?` for what UTF-8 has no bytes for, such as half of a surrogate pair from a terminal."""
+    """With `?` for characters that UTF-8 cannot encode, such as half of a surrogate pair."""
     found: list[Json] = json.loads(json.dumps(parts, ensure_ascii=False).encode("utf-8", "replace"))
     return found
