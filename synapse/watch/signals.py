@@ -1,4 +1,4 @@
-"""What the profile says about titles, OSC sequences and the screen: which state each of them means."""
+"""The profile's rules for titles, OSC sequences and the screen: which state each of them means."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Rules = list[tuple[Signal, re.Pattern[str]]]
 
 
 class SignalReader:
-    """Tells the model of a title or a sequence once, when it changes. `titles` off: of the screen alone."""
+    """Adds a title or a sequence to the model once, when it changes. `titles` off: only the screen counts."""
 
     def __init__(self, profile: Profile, titles: bool) -> None:
         self._title_rules = _compiled(profile.signals.title if titles else ())
@@ -43,10 +43,10 @@ class SignalReader:
             if regex.search(self._title):
                 model.observe(TITLE, rule.means, now, f"title {self._title.strip()[:40]!r}")
                 return
-        model.forget(TITLE)  # it has gone back to a title that tells nothing
+        model.forget(TITLE)  # a title without a meaning
 
     def means(self, text: str) -> tuple[str, ...]:
-        """What the first mark on the screen means; nothing where there is none."""
+        """The states that the first match on the screen means; empty if there is none."""
         return next((rule.means for rule, regex in self._screen_rules if regex.search(text)), ())
 
     def shows_work(self, text: str) -> bool:
