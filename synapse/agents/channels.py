@@ -1,4 +1,4 @@
-"""The channel of one CLI, as its profile names it."""
+"""Opens the channel that a profile names."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ logger = logging.getLogger(__name__)
 
 
 def open_channel(name: str, surroundings: Surroundings) -> Channel:
-    """Somebody else's channel that cannot be loaded costs what it would have told, and nothing more."""
+    """If the channel of another package cannot be loaded, the agent runs without it."""
     try:
         module = folders.load(name, "channel")
         channel: Channel = (module.CHANNEL if module is not None else Channel)(surroundings)
@@ -22,7 +22,7 @@ def open_channel(name: str, surroundings: Surroundings) -> Channel:
 
 
 class BrokenChannel(Channel):
-    """Nothing but the screen, and the reason."""
+    """Only the screen is read; `missing` has the reason."""
 
     def __init__(self, surroundings: Surroundings, name: str, error: Exception) -> None:
         super().__init__(surroundings)

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import re
+from typing import TypeVar
 
 from synapse.agents.base import OSC, TITLE
-from synapse.profiles.loader import Profile, Signal
+from synapse.profiles.fields import OscSignal, Profile, Signal
 from synapse.registry import PROCESSING
 from synapse.terminal.screen import Screen
 from synapse.watch.status import StatusModel
 
-Rules = list[tuple[Signal, re.Pattern[str]]]
+Rule = TypeVar("Rule", Signal, OscSignal)
 
 
 class SignalReader:
@@ -53,5 +54,5 @@ class SignalReader:
         return any(PROCESSING in rule.means and regex.search(text) for rule, regex in self._screen_rules)
 
 
-def _compiled(signals: tuple[Signal, ...]) -> Rules:
+def _compiled(signals: tuple[Rule, ...]) -> list[tuple[Rule, re.Pattern[str]]]:
     return [(signal, re.compile(signal.pattern)) for signal in signals]
