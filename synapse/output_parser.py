@@ -17,17 +17,10 @@ from synapse.agents.generic.screen import BLOCK_MARKS
 from synapse.base.fences import Fence, FenceFinder
 
 MIME_TYPES = {
-    "python": "text/x-python",
-    "javascript": "text/javascript",
-    "typescript": "text/typescript",
-    "json": "application/json",
-    "yaml": "text/yaml",
-    "html": "text/html",
-    "css": "text/css",
-    "sql": "text/x-sql",
-    "bash": "text/x-shellscript",
-    "shell": "text/x-shellscript",
-}
+    "python": "text/x-python", "javascript": "text/javascript", "typescript": "text/typescript",
+    "json": "application/json", "yaml": "text/yaml", "html": "text/html", "css": "text/css",
+    "sql": "text/x-sql", "bash": "text/x-shellscript", "shell": "text/x-shellscript",
+}  # fmt: skip
 
 
 class ArtifactType(Enum):
@@ -49,7 +42,8 @@ class ParsedArtifact:
         text = [{"type": "text", "text": self.content}]
         match self.type:
             case ArtifactType.CODE:
-                metadata = {"language": known.get("language", "text"), "mimeType": self._get_mime_type()}
+                mime_type = MIME_TYPES.get(known.get("language", "").lower(), "text/plain")
+                metadata = {"language": known.get("language", "text"), "mimeType": mime_type}
                 name = known.get("filename", "code")
                 return {"type": "code", "name": name, "parts": text, "metadata": metadata}
             case ArtifactType.FILE:
@@ -68,9 +62,6 @@ class ParsedArtifact:
                 return {"type": "text", "name": "error", "parts": text, "metadata": metadata}
             case ArtifactType.TEXT:
                 return {"type": "text", "name": "output", "parts": text}
-
-    def _get_mime_type(self) -> str:
-        return MIME_TYPES.get(self.metadata.get("language", "").lower(), "text/plain")
 
 
 @dataclass

@@ -118,10 +118,10 @@ class AgentRegistry:
         return entry
 
     def unregister(self, agent_id: str) -> None:
-        _unlink(self._json(agent_id))
+        _unlink(self._file(agent_id, "json"))
         fd = self._locks.pop(agent_id, None)
         if fd is not None:
-            _unlink(self._lock(agent_id))
+            _unlink(self._file(agent_id, "lock"))
             os.close(fd)
 
     def update_status(self, agent_id: str, status: str) -> bool:
@@ -211,11 +211,8 @@ class AgentRegistry:
         stale = [name for name in names if name != ".mutex" and not self.is_alive(name.split(".")[0])]
         return [os.path.join(self.registry_dir, name) for name in stale]
 
-    def _json(self, agent_id: str) -> str:
-        return os.path.join(self.registry_dir, f"{agent_id}.json")
-
-    def _lock(self, agent_id: str) -> str:
-        return os.path.join(self.registry_dir, f"{agent_id}.lock")
+    def _file(self, agent_id: str, suffix: str) -> str:
+        return os.path.join(self.registry_dir, f"{agent_id}.{suffix}")
 
     def _make_dir(self) -> None:
         try:
@@ -225,7 +222,7 @@ class AgentRegistry:
 
     def _read(self, agent_id: str) -> Entry | None:
         try:
-            with open(self._json(agent_id), encoding="utf-8") as file:
+            with open(self._file(agent_id, "json"), encoding="utf-8") as file:
                 entry = jsontext.loads(file.read())
         except (OSError, ValueError):
             return None
@@ -233,14 +230,14 @@ class AgentRegistry:
         return entry if isinstance(entry, dict) and all(key in entry for key in needed) else None
 
     def _write(self, agent_id: str, entry: Entry) -> None:
-        path = self._json(agent_id)
+        path = self._file(agent_id, "json")
         try:
             files.replace(path, jsontext.dumps(entry, indent="  ").encode())
         except OSError as error:
             raise _failure("write", path, error, "make room or make it writable") from error
 
     def _take_lock(self, agent_id: str) -> None:
-        path = self._lock(agent_id)
+        path = self._file(agent_id, "lock")
         while True:
             try:
                 fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
@@ -259,7 +256,7 @@ class AgentRegistry:
             os.close(fd)  # the file was removed in the meantime
 
     def is_alive(self, agent_id: str) -> bool:
-        path = self._lock(agent_id)
+        path = self._file(agent_id, "lock")
         while True:
             try:
                 fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
@@ -277,8 +274,8 @@ class AgentRegistry:
     def _clear_away(self, agent_ids: Sequence[str]) -> None:
         for agent_id in agent_ids:
             if not self.is_alive(agent_id):
-                _unlink(self._json(agent_id))
-                _unlink(self._lock(agent_id))
+                _unlink(self._file(agent_id, "json"))
+                _unlink(self._file(agent_id, "lock"))
 
 
 class _Mutex:

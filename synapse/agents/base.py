@@ -1,15 +1,19 @@
-"""The base class of channels: how a CLI reports what it does, beyond its screen."""
+"""Channels: how a CLI reports what it does, beyond its screen."""
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from synapse.agents import folders
 from synapse.agents.errors import ReportedError
 from synapse.agents.facts import Fact
 from synapse.base import processes
+
+logger = logging.getLogger(__name__)
 
 # Where evidence comes from; `watch/status.py` says how much each source is trusted.
 PROCESS, HOOK, TRANSCRIPT = "process", "hook", "transcript"
@@ -31,7 +35,7 @@ class Surroundings:
 
     def argument(self, flag: str) -> str:
         """The value of an option on the agent's command line; empty if it is not known."""
-        for pid in processes.session_members(self.child) if self.child else []:
+        for pid in self._pids():
             try:
                 with open(f"/proc/{pid}/cmdline", "rb") as file:
                     words = file.read().decode("utf-8", "replace").split("\0")
@@ -44,21 +48,28 @@ class Surroundings:
 
     def open_files(self, suffix: str) -> list[str]:
         """The files with this suffix that the agent's session holds open."""
-        found = []
-        for pid in processes.session_members(self.child) if self.child else []:
+        found: dict[str, None] = {}
+        for pid in self._pids():
             folder = f"/proc/{pid}/fd"
-            try:
-                names = os.listdir(folder)
-            except OSError:
-                continue
-            for name in names:
+            for name in names_in(folder):
                 try:
                     target = os.readlink(f"{folder}/{name}")
                 except OSError:
                     continue
-                if target.endswith(suffix) and target not in found:
-                    found.append(target)
-        return found
+                if target.endswith(suffix):
+                    found[target] = None
+        return list(found)
+
+    def _pids(self) -> list[int]:
+        return processes.session_members(self.child) if self.child else []
+
+
+def names_in(folder: str) -> list[str]:
+    """The sorted names in a folder; none if it cannot be read."""
+    try:
+        return sorted(os.listdir(folder))
+    except OSError:
+        return []
 
 
 def text_of(value: object) -> str:
@@ -107,3 +118,25 @@ class Channel:
     def missing(self) -> list[str]:
         """What this channel needs and does not have, for `synapse why`."""
         return []
+
+
+def open_channel(name: str, surroundings: Surroundings) -> Channel:
+    """If the channel of another package cannot be loaded, the agent runs without it."""
+    try:
+        module = folders.load(name, "channel")
+        channel: Channel = (module.CHANNEL if module is not None else Channel)(surroundings)
+    except Exception as error:
+        logger.exception("the channel %s cannot be loaded", name)
+        return BrokenChannel(surroundings, name, error)
+    return channel
+
+
+class BrokenChannel(Channel):
+    """Only the screen is read; `missing` has the reason."""
+
+    def __init__(self, surroundings: Surroundings, name: str, error: Exception) -> None:
+        super().__init__(surroundings)
+        self._problem = f"the channel {name} cannot be loaded: {error}"
+
+    def missing(self) -> list[str]:
+        return [self._problem]

@@ -57,7 +57,6 @@ class TurnEnded:
     outcome: str  # completed | interrupted | failed
     reply: str | None = None
     error: dict[str, Any] | None = None
-    why: str = ""
 
 
 @dataclass(frozen=True)

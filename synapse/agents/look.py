@@ -30,7 +30,7 @@ class MenuStyle:
 
     mark: str  # one or more characters, each of which is a mark
     subject: str = ""  # searched in the dialog: its first group with text is the command or file
-    letters: bool = False  # "(y)" after an option is its key; elsewhere that may be the name of a folder
+    letters: bool = False  # "(y)" after an option is its key; in other CLIs it may be the name of a folder
     question_first: bool = False  # the dialog begins with its question
     needs_hints: bool = False  # the mark is common in text: it counts only above key hints
 
@@ -65,7 +65,7 @@ class Marks:
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    composers: tuple[Composer, ...] = ()  # a profile says these two (`composer`, `menus`)
+    composers: tuple[Composer, ...] = ()  # a profile sets these two (`composer`, `menus`)
     menus: tuple[MenuStyle, ...] = ()
     pointer: str = ""  # before a prompt that was sent, and before the chosen row of a list without numbers
     line_marks: str = ""  # before a line of the conversation: no dialog reaches above it

@@ -45,7 +45,7 @@ class EventListener:
             else:
                 self._pass_on(kind, await asyncio.wait_for(_read_all(reader), PATIENCE))
         except (ValueError, RecursionError, TimeoutError, OSError) as error:
-            logger.warning("an event that makes no sense was left out: %s", error)
+            logger.warning("an invalid event was left out: %s", error)
         finally:
             writer.close()
 

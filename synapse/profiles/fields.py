@@ -37,14 +37,11 @@ if TYPE_CHECKING:
 # Words that `synapse WORD` and `synapse send WORD` already use.
 RESERVED = frozenset((*COMMANDS, "help", "all", "all-here"))
 
-# An idle pattern may be one of these names: then it asks for a terminal mode (DEC private mode number).
+# An idle pattern may be the name of a terminal mode (its DEC private mode number).
 MODE_NAMES = {
-    "ALTERNATE_SCREEN": 1049,
-    "APPLICATION_CURSOR": 1,
-    "BRACKETED_PASTE_MODE": 2004,
-    "CURSOR_VISIBLE": 25,
+    "ALTERNATE_SCREEN": 1049, "APPLICATION_CURSOR": 1, "BRACKETED_PASTE_MODE": 2004, "CURSOR_VISIBLE": 25,
     "FOCUS_EVENTS": 1004,
-}
+}  # fmt: skip
 
 
 def _is_variable(text: str) -> bool:

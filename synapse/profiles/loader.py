@@ -59,12 +59,13 @@ class Explained(Record):
 
 
 def load_profile(name: str) -> Profile:
-    return _build(explain_profile(name))
+    return unpack_profile(pack_profile(name))
 
 
 def built_in_profile(name: str) -> Profile:
     """The built-in profile, even if the user has a file of that name."""
-    return _build(_explained(name, os.path.join(paths.builtin_profiles_dir(), name + ".yaml"), BUILT_IN))
+    path = os.path.join(paths.builtin_profiles_dir(), name + ".yaml")
+    return unpack_profile(_packed(_explained(name, path, BUILT_IN)))
 
 
 def explain_profile(name: str) -> Explained:
@@ -78,12 +79,17 @@ def _explained(name: str, path: str, source: str) -> Explained:
 
 def pack_profile(name: str) -> dict[str, Any]:
     """A profile as JSON, for the host: the file may change while the agent runs."""
-    explained = explain_profile(name)
+    return _packed(explain_profile(name))
+
+
+def _packed(explained: Explained) -> dict[str, Any]:
     return {key: getattr(explained, key) for key in ("name", "source", "path", "values")}
 
 
 def unpack_profile(packed: dict[str, Any]) -> Profile:
-    return _build(Explained(**packed, origins={}))
+    others = {key: packed[key] for key in ("name", "source", "path")}
+    profile: Profile = PROFILE.build(packed["values"], **others)
+    return profile
 
 
 def pack_fields(name: str, given: dict[str, Any]) -> dict[str, Any]:
@@ -109,14 +115,9 @@ def list_profiles() -> list[Listed]:
 
 def runs_bare(profile: Profile, arguments: Sequence[str]) -> bool:
     """Whether the CLI opens no conversation with these arguments; then it runs without Synapse."""
-    if arguments and not arguments[0].startswith("-") and arguments[0] in profile.bare:
-        return True
-    for argument in arguments:
-        if argument == "--":
-            return False
-        if argument.startswith("-") and argument.partition("=")[0] in profile.bare:
-            return True
-    return False
+    own = arguments[: arguments.index("--")] if "--" in arguments else arguments
+    flags = [argument.partition("=")[0] for argument in own if argument.startswith("-")]
+    return any(word in profile.bare for word in (*own[:1], *flags))
 
 
 def clear_bytes(profile: Profile, characters: int, rows: int = 1) -> bytes:
@@ -252,10 +253,3 @@ def _complete(values: dict[str, Any], path: str) -> None:
         problems.append(f"instructions.argument is missing: the method {instructions['method']} needs one")
     if problems:
         raise ProfileError("\n".join(f"{path}: {problem}" for problem in problems))
-
-
-def _build(explained: Explained) -> Profile:
-    profile: Profile = PROFILE.build(
-        explained.values, name=explained.name, source=explained.source, path=explained.path
-    )
-    return profile

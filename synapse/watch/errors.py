@@ -45,14 +45,10 @@ TEXTS = {
 
 # Names that the APIs use. A name that is missing here says less than the message.
 NAMES = {
-    "authentication_error": "LOGIN_REQUIRED",
-    "billing_error": "USAGE_LIMIT",
-    "insufficient_quota": "USAGE_LIMIT",
-    "overloaded_error": "OVERLOADED",
-    "rate_limit_error": "RATE_LIMIT",
-    "usage_limit_exceeded": "USAGE_LIMIT",
-    "usage_limit_reached": "USAGE_LIMIT",
-}
+    "authentication_error": "LOGIN_REQUIRED", "billing_error": "USAGE_LIMIT",
+    "insufficient_quota": "USAGE_LIMIT", "overloaded_error": "OVERLOADED", "rate_limit_error": "RATE_LIMIT",
+    "usage_limit_exceeded": "USAGE_LIMIT", "usage_limit_reached": "USAGE_LIMIT",
+}  # fmt: skip
 STATUSES = {
     401: "LOGIN_REQUIRED", 402: "USAGE_LIMIT", 413: "CONTEXT_LIMIT", 429: "RATE_LIMIT", 503: "OVERLOADED",
     529: "OVERLOADED",
@@ -186,8 +182,8 @@ Shown = tuple[int, str, bool]  # the row of an error, its text, whether no reply
 
 
 def _at_start(rows: Sequence[str], look: Look) -> Shown | None:
-    found = [_match(look.errors_at_start, rows, at) for at in range(len(rows))]
-    return next((shown for shown in reversed(found) if shown), None)
+    found = (_match(look.errors_at_start, rows, at) for at in reversed(range(len(rows))))
+    return next(((shown[0], shown[1], False) for shown in found if shown), None)
 
 
 def _shown(rows: Sequence[str], look: Look) -> Shown | None:

@@ -17,7 +17,7 @@ from synapse.agents.look import Composer, Look, MenuStyle
 Cursor = tuple[int, int]
 
 SENDS = ("submit", "save")  # what Enter does with a field
-GAP = 4  # blank rows that part a dialog from what is above it
+GAP = 4  # blank rows above a dialog end it
 LINE = 1000  # characters of a line that are looked at
 HINTS = 400  # characters that a line of key hints may have
 COMPOSER_FOOTER = 6  # rows that a CLI may draw below its composer
@@ -166,7 +166,7 @@ def matches(patterns: Iterable[str], row: str) -> bool:
 
 
 def _breaks(row: str, look: Look) -> bool:
-    """Whether a rule, a box or a line of the conversation is at the left edge: no dialog goes on above it."""
+    """Whether a rule, a box or a line of the conversation is at the left edge: no dialog reaches above it."""
     return re.match("─{10}|[╭╰┌└]─", row) is not None or (
         row[:1] in tuple(look.line_marks) and row[1:2].isspace()
     )
@@ -362,7 +362,7 @@ def _from_its_top(rows: Sequence[str], look: Look) -> Sequence[str]:
 
 
 def _question(paragraphs: list[list[str]], look: Look) -> tuple[int, str, str]:
-    """The paragraph that asks, what it asks, and what else it says; of several, the nearest to the menu."""
+    """The index of the paragraph that asks (the nearest to the menu), its question and its other text."""
     nearest = [(at, paragraphs[at]) for at in range(len(paragraphs) - 1, -1, -1)]
     for at, lines in nearest:
         for index, line in enumerate(lines):

@@ -79,7 +79,7 @@ class Observer:
         self._last.entered = True
         self._last.submit = now
         self._channel.submitted()
-        if not self._is_told():
+        if not self._is_reported():
             self._reader.turn_begins(start_line)
             self.turns.submitted(now, prompt)
 
@@ -92,9 +92,9 @@ class Observer:
         if turn is None:
             return ""
         said = "\n\n".join(turn.messages.values())
-        return said or ("" if self._is_told() else self._reader.reply(turn.prompt))
+        return said or ("" if self._is_reported() else self._reader.reply(turn.prompt))
 
-    def _is_told(self) -> bool:
+    def _is_reported(self) -> bool:
         """Whether the channel reports turns; if not, the screen is read."""
         return self._channel.tells and not self._channel.missing()
 
@@ -255,16 +255,7 @@ class Observer:
             "reason": verdict.reason,
             "confidence": round(verdict.confidence, 2),
             "overruled_in": verdict.overruled_in,
-            "evidence": [
-                {
-                    "source": e.source,
-                    "says": list(e.says),
-                    "why": e.why,
-                    "age": round(now - e.at, 2),
-                    "since": round(now - e.since, 2),
-                }
-                for e in self._model.evidence()
-            ],
+            "evidence": [e.to_dict(now) for e in self._model.evidence()],
             "against": [e.why for e in verdict.against],
             "missing": self._channel.missing(),
             "channel": self._channel.name,

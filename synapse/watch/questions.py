@@ -9,7 +9,7 @@ the output has been quiet for a moment.
 """
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from synapse.agents.look import Look
 from synapse.watch import looks
@@ -22,24 +22,19 @@ TYPES = ("confirmation", "password", "selection", "text")  # in the order in whi
 
 
 class InputRequiredDetector:
-    CONFIRMATION_PATTERNS: tuple[tuple[str, list[str]], ...] = (
-        (r"\(y/n\)\s*[:\?]?\s*$", ["y", "n"]),
-        (r"\[Y/n\]\s*[:\?]?\s*$", ["Y", "n"]),
-        (r"\[y/N\]\s*[:\?]?\s*$", ["y", "N"]),
-        (r"yes/no\s*[:\?]?\s*$", ["yes", "no"]),
-        (r"続行しますか", ["y", "n"]),
-        (r"Continue\?", ["y", "n"]),
-    )
+    PATTERNS: Mapping[str, tuple[tuple[str, list[str] | None], ...]] = {
+        "confirmation": (
+            (r"\(y/n\)\s*[:\?]?\s*$", ["y", "n"]),
+            (r"\[Y/n\]\s*[:\?]?\s*$", ["Y", "n"]),
+            (r"\[y/N\]\s*[:\?]?\s*$", ["y", "N"]),
+            (r"yes/no\s*[:\?]?\s*$", ["yes", "no"]),
+            (r"続行しますか", ["y", "n"]),
+            (r"Continue\?", ["y", "n"]),
+        ),
+        "password": ((r"(?:Password|パスワード|Secret|Token):\s*$", None),),
+        "text": ((r"(?:Enter\s+[\w\s]+:|Input:|Name:|Value:|>)\s*$", None),),
+    }
     SELECTION_PATTERN = re.compile(r"(?:\[(\d+(?:/\d+)+)\]|\((\d+)\)\s*\w+)", re.IGNORECASE)
-    TEXT_INPUT_PATTERNS = (
-        r"Enter\s+[\w\s]+:\s*$",
-        r"Input:\s*$",
-        r"Name:\s*$",
-        r"Value:\s*$",
-        r">\s*$",
-        r">>>\s*$",
-    )
-    PASSWORD_PATTERNS = (r"Password:\s*$", r"パスワード:\s*$", r"Secret:\s*$", r"Token:\s*$")
 
     # Only for the line of the cursor: `detect` would find these anywhere.
     SCREEN_PATTERNS: tuple[tuple[str, str, list[str] | None], ...] = (
@@ -64,12 +59,7 @@ class InputRequiredDetector:
         the CLI draws its composer and its dialogs; default: as the built-in CLIs do."""
         self.enabled = enabled
         self._look = look or looks.known()
-        self._builtin: dict[str, list[Pattern]] = {
-            "confirmation": _compile(self.CONFIRMATION_PATTERNS),
-            "password": _compile((pattern, None) for pattern in self.PASSWORD_PATTERNS),
-            "selection": [],
-            "text": _compile((pattern, None) for pattern in self.TEXT_INPUT_PATTERNS),
-        }
+        self._builtin = {kind: _compile(self.PATTERNS.get(kind, ())) for kind in TYPES}
         self._live = [(kind, *_compile([(pattern, o)])[0]) for pattern, kind, o in self.SCREEN_PATTERNS]
         self._added: dict[str, list[Pattern]] = {kind: [] for kind in TYPES}
         for pattern, kind, options in additional_patterns or ():

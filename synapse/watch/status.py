@@ -34,6 +34,10 @@ class Evidence:
     def trust(self) -> int:
         return TRUST[self.source]
 
+    def to_dict(self, now: float) -> dict[str, object]:
+        age, since = round(now - self.at, 2), round(now - self.since, 2)
+        return {"source": self.source, "says": list(self.says), "why": self.why, "age": age, "since": since}
+
     def contradicts(self, other: Evidence) -> bool:
         return self.at > other.at and not set(self.says) & set(other.says)
 

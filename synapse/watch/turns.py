@@ -78,7 +78,7 @@ class TurnTracker:
     def take(self, fact: Fact, now: float) -> None:
         if isinstance(fact, PromptAccepted):
             self._accept(fact.text, now)
-        elif isinstance(fact, TurnEnded) and not self._is_told_again(fact):
+        elif isinstance(fact, TurnEnded) and not self._is_repeated(fact):
             turn = self.current or self._begin(None, now)
             turn.error = fact.error
             self._end(turn, fact.outcome, now, fact.reply)
@@ -162,7 +162,7 @@ class TurnTracker:
         for callback in self._ended:
             callback(turn)
 
-    def _is_told_again(self, fact: TurnEnded) -> bool:
+    def _is_repeated(self, fact: TurnEnded) -> bool:
         """A hook that came twice, or an end that two sources report."""
         last = self.finished[-1] if self.finished and self.current is None else None
         if last is None or last.outcome != fact.outcome:

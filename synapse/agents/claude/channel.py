@@ -58,9 +58,9 @@ class ClaudeChannel(Channel):
         elif name == "Stop":
             message = event.get("last_assistant_message")
             reply = message if isinstance(message, str) else None
-            facts.append(TurnEnded(HOOK, "completed", reply, why="hook Stop"))
+            facts.append(TurnEnded(HOOK, "completed", reply))
         elif name == "StopFailure":
-            facts.append(TurnEnded(HOOK, "failed", None, dict(event), "hook StopFailure"))
+            facts.append(TurnEnded(HOOK, "failed", None, dict(event)))
         elif name == "Notification":
             name = f"Notification {event.get('notification_type', '')}"
         elif name == "PreCompact":
@@ -116,8 +116,8 @@ def _line(line: Mapping[str, Any]) -> list[Fact]:
     if line.get("type") == "user" and any(
         text_of(block.get("text")).startswith(_INTERRUPTED) for block in blocks
     ):
-        why = "transcript: interrupted by the user"
-        return [TurnEnded(TRANSCRIPT, "interrupted", why=why), StateSeen(TRANSCRIPT, (READY,), why)]
+        ready = StateSeen(TRANSCRIPT, (READY,), "transcript: interrupted by the user")
+        return [TurnEnded(TRANSCRIPT, "interrupted"), ready]
     if line.get("type") != "assistant":
         return []
     facts: list[Fact] = []

@@ -25,7 +25,7 @@ _ERRORS = {
     "server_overloaded": "OVERLOADED",
     "unauthorized": "LOGIN_REQUIRED",
 }
-_HARMLESS = ("active_turn_not_steerable", "thread_rollback_failed")  # the turn goes on
+_HARMLESS = ("active_turn_not_steerable", "thread_rollback_failed")  # the turn continues
 
 
 class CodexChannel(Channel):
@@ -117,20 +117,18 @@ class CodexChannel(Channel):
             return _tokens(payload)
         if what == "task_complete":
             message = payload.get("last_agent_message")
-            why = "rollout task_complete"
-            if message is None and not self._prompted:
-                return [StateSeen(TRANSCRIPT, (READY,), why)]  # /compact: there was no prompt
+            ready = StateSeen(TRANSCRIPT, (READY,), "rollout task_complete")
             if isinstance(message, str):
-                ended = TurnEnded(TRANSCRIPT, "completed", message, why=why)
-            else:  # an API error, which the rollout does not contain
-                ended = TurnEnded(TRANSCRIPT, "failed", None, {"type": "error"}, f"{why}, without a message")
-            return [ended, StateSeen(TRANSCRIPT, (READY,), why)]
+                return [TurnEnded(TRANSCRIPT, "completed", message), ready]
+            if message is None and not self._prompted:
+                return [ready]  # /compact: there was no prompt
+            return [TurnEnded(TRANSCRIPT, "failed", None, {"type": "error"}), ready]  # an API error
         if what == "turn_aborted":
             why = f"rollout turn_aborted ({payload.get('reason', 'no reason given')})"
             ready = StateSeen(TRANSCRIPT, (READY,), why)
-            return [TurnEnded(TRANSCRIPT, "interrupted", why=why), ready] if self._prompted else [ready]
+            return [TurnEnded(TRANSCRIPT, "interrupted"), ready] if self._prompted else [ready]
         if what == "error":
-            return [TurnEnded(TRANSCRIPT, "failed", None, dict(payload), "rollout error")]
+            return [TurnEnded(TRANSCRIPT, "failed", None, dict(payload))]
         return []
 
     @staticmethod
@@ -162,12 +160,12 @@ class CodexChannel(Channel):
 
 
 def _notified(event: Mapping[str, Any]) -> list[Fact]:
-    """The turn as the notification tells it."""
+    """The turn in a notification."""
     asked, message = event.get("input-messages"), event.get("last-assistant-message")
     prompts = [text for text in asked if isinstance(text, str)] if isinstance(asked, list) else []
     return [
         *(PromptAccepted(HOOK, text) for text in prompts[-1:]),
-        TurnEnded(HOOK, "completed", message if isinstance(message, str) else None, why="notify"),
+        TurnEnded(HOOK, "completed", message if isinstance(message, str) else None),
         StateSeen(HOOK, (READY,), "notify agent-turn-complete"),
     ]
 

@@ -31,28 +31,26 @@ class EventsChannel(Channel):
         what = event.get("event")
         if what == "turn_started":
             prompt = PromptAccepted(HOOK, text_of(event.get("prompt")))
-            return [prompt, StateSeen(HOOK, (PROCESSING,), "it told that a turn has begun")]
+            return [prompt, StateSeen(HOOK, (PROCESSING,), "event turn_started")]
         if what == "said":
             said = Said(HOOK, text_of(event.get("text")), text_of(event.get("key")))
-            return [said, StateSeen(HOOK, (PROCESSING,), "it told what it says")]
+            return [said, StateSeen(HOOK, (PROCESSING,), "event said")]
         if what == "state":
             state = text_of(event.get("state")).upper()
-            return [StateSeen(HOOK, (state,), f"it told: {state}")] if state in STATUSES else []
+            return [StateSeen(HOOK, (state,), f"event state {state}")] if state in STATUSES else []
         if what == "turn_ended":
             outcome, reply, error = (event.get(name) for name in ("outcome", "reply", "error"))
-            why = "it told that the turn is over"
             ended = TurnEnded(
                 HOOK,
                 text_of(outcome) if outcome in OUTCOMES else "completed",
                 reply if isinstance(reply, str) else None,
                 error if isinstance(error, dict) else None,
-                why,
             )
-            return [ended, StateSeen(HOOK, (READY,), why)]
+            return [ended, StateSeen(HOOK, (READY,), "event turn_ended")]
         return []
 
     def missing(self) -> list[str]:
-        return [] if self._heard else ["the agent has told nothing yet"]
+        return [] if self._heard else ["the agent has sent no event yet"]
 
 
 CHANNEL = EventsChannel

@@ -9,7 +9,7 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-from synapse.agents.base import TRANSCRIPT, Channel, Surroundings, changed_at, text_of
+from synapse.agents.base import TRANSCRIPT, Channel, Surroundings, changed_at, names_in, text_of
 from synapse.agents.facts import Fact, Failed, PromptAccepted, Said, ToolUsed, TurnEnded, tokens_used
 from synapse.agents.tail import JsonlTail
 
@@ -51,7 +51,7 @@ class GeminiChannel(Channel):
 
     def _read(self, folder: str) -> list[Fact]:
         facts: list[Fact] = []
-        for name in _names(folder):
+        for name in names_in(folder):
             if name.endswith(f"-{self._session}.jsonl"):
                 chat = self._chats.setdefault(name, JsonlTail(os.path.join(folder, name)))
                 for record in chat.read_new():
@@ -61,7 +61,7 @@ class GeminiChannel(Channel):
 
     def _search(self, folder: str) -> bool:
         """Look for another chat with a prompt from just after Enter. Returns whether there is one."""
-        for name in _names(folder):
+        for name in names_in(folder):
             match, path = _NAME.fullmatch(name), os.path.join(folder, name)
             if match is None or match[1] == self._session or changed_at(path) < self._entered - EARLY:
                 continue
@@ -83,7 +83,7 @@ class GeminiChannel(Channel):
         home = self.surroundings.env.get("GEMINI_CLI_HOME") or self.surroundings.home
         root = os.path.join(home, ".gemini", "tmp")
         ours = os.path.realpath(self.surroundings.working_dir)
-        for name in _names(root):
+        for name in names_in(root):
             marker = os.path.join(root, name, ".project_root")
             try:
                 with open(marker, encoding="utf-8", errors="replace") as file:
@@ -107,7 +107,7 @@ class GeminiChannel(Channel):
             return [Failed(TRANSCRIPT, {"type": "error", "message": _content(record.get("content"))})]
         if kind == "info" and self._asked and CANCELLED.match(_content(record.get("content"))):
             self._asked = self._tool_due = False
-            return [TurnEnded(TRANSCRIPT, "interrupted", why="chat: the request was cancelled")]
+            return [TurnEnded(TRANSCRIPT, "interrupted")]
         if kind != "gemini":
             return []
         calls = record.get("toolCalls")
@@ -126,13 +126,6 @@ class GeminiChannel(Channel):
 
     def missing(self) -> list[str]:
         return [] if self._chats else ["no chat file of this session has been found yet"]
-
-
-def _names(folder: str) -> list[str]:
-    try:
-        return sorted(os.listdir(folder)) if folder else []
-    except OSError:
-        return []
 
 
 def _moment(text: object) -> float:
