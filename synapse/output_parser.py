@@ -1,8 +1,8 @@
 """Parses an agent's reply into A2A artifacts: text, code, files and JSON, in the order of the text.
 
-Code is what Markdown has as fenced code. JSON is an object or an array that fills whole lines. What stands
-between two such pieces is one TEXT piece, stripped; the files that it names follow it as FILE pieces, and
-their mention stays in the text. Nothing becomes an ERROR piece by what it says: that is for callers to make.
+Code is a fenced code block of Markdown. JSON is an object or an array that fills whole lines. The text
+between two such pieces is one TEXT piece, stripped; the files that it names follow it as FILE pieces, and the
+text keeps the mention. The parser makes no ERROR pieces; callers do.
 """
 
 import json
@@ -17,17 +17,10 @@ from synapse.agents.generic.screen import BLOCK_MARKS
 from synapse.base.fences import Fence, FenceFinder
 
 MIME_TYPES = {
-    "python": "text/x-python",
-    "javascript": "text/javascript",
-    "typescript": "text/typescript",
-    "json": "application/json",
-    "yaml": "text/yaml",
-    "html": "text/html",
-    "css": "text/css",
-    "sql": "text/x-sql",
-    "bash": "text/x-shellscript",
-    "shell": "text/x-shellscript",
-}
+    "python": "text/x-python", "javascript": "text/javascript", "typescript": "text/typescript",
+    "json": "application/json", "yaml": "text/yaml", "html": "text/html", "css": "text/css",
+    "sql": "text/x-sql", "bash": "text/x-shellscript", "shell": "text/x-shellscript",
+}  # fmt: skip
 
 
 class ArtifactType(Enum):
@@ -45,62 +38,48 @@ class ParsedArtifact:
     metadata: dict[str, Any] = field(default_factory=dict)
 
     def to_a2a_artifact(self) -> dict[str, Any]:
+        known = self.metadata
         text = [{"type": "text", "text": self.content}]
         match self.type:
             case ArtifactType.CODE:
-                language = self.metadata.get("language", "text")
-                return {
-                    "type": "code",
-                    "name": self.metadata.get("filename", "code"),
-                    "parts": text,
-                    "metadata": {"language": language, "mimeType": self._get_mime_type()},
-                }
+                mime_type = MIME_TYPES.get(known.get("language", "").lower(), "text/plain")
+                metadata = {"language": known.get("language", "text"), "mimeType": mime_type}
+                name = known.get("filename", "code")
+                return {"type": "code", "name": name, "parts": text, "metadata": metadata}
             case ArtifactType.FILE:
+                metadata = {"path": known.get("path")}
                 return {
                     "type": "file",
-                    "name": self.metadata.get("path", "file"),
+                    "name": known.get("path", "file"),
                     "parts": text,
-                    "metadata": {"path": self.metadata.get("path")},
+                    "metadata": metadata,
                 }
             case ArtifactType.JSON:
                 data = [{"type": "data", "data": json.loads(self.content)}]
                 return {"type": "data", "name": "json_output", "parts": data}
             case ArtifactType.ERROR:
-                return {
-                    "type": "text",
-                    "name": "error",
-                    "parts": text,
-                    "metadata": {"isError": True, "errorCode": self.metadata.get("code")},
-                }
+                metadata = {"isError": True, "errorCode": known.get("code")}
+                return {"type": "text", "name": "error", "parts": text, "metadata": metadata}
             case ArtifactType.TEXT:
                 return {"type": "text", "name": "output", "parts": text}
 
-    def _get_mime_type(self) -> str:
-        return MIME_TYPES.get(self.metadata.get("language", "").lower(), "text/plain")
 
-
+@dataclass
 class OutputParser:
-    def __init__(
-        self, parse_code_blocks: bool = True, parse_file_refs: bool = True, parse_json: bool = True
-    ) -> None:
-        self.parse_code_blocks = parse_code_blocks
-        self.parse_file_refs = parse_file_refs
-        self.parse_json = parse_json
+    parse_code_blocks: bool = True
+    parse_file_refs: bool = True
+    parse_json: bool = True
 
     def parse(self, output: str) -> list[ParsedArtifact]:
         parser = StreamingOutputParser(self.parse_code_blocks, self.parse_file_refs, self.parse_json)
         return parser.feed(output) + parser.flush()
 
 
-class StreamingOutputParser:
+@dataclass
+class StreamingOutputParser(OutputParser):
     """Takes the text in chunks and returns each artifact when it is complete, however the text is cut."""
 
-    def __init__(
-        self, parse_code_blocks: bool = True, parse_file_refs: bool = True, parse_json: bool = True
-    ) -> None:
-        self._parse_code_blocks = parse_code_blocks
-        self._parse_file_refs = parse_file_refs
-        self._parse_json = parse_json
+    def __post_init__(self) -> None:
         self._begin()
 
     def _begin(self) -> None:
@@ -116,18 +95,14 @@ class StreamingOutputParser:
     def feed(self, chunk: str) -> list[ParsedArtifact]:
         first, *others = chunk.split("\n")
         self._unfinished.append(first)
-        if not others:
-            return []
-        last = others.pop()
-        self._line("".join(self._unfinished))
         for line in others:
-            self._line(line)
-        self._unfinished = [last]
+            self._line("".join(self._unfinished))
+            self._unfinished = [line]
         ready, self._ready = self._ready, []
         return ready
 
     def flush(self) -> list[ParsedArtifact]:
-        """What is left, at the end of the text; the parser then begins anew."""
+        """The rest, at the end of the text. The parser can then take another text."""
         if last := "".join(self._unfinished):
             self._line(last)
         if self._json:
@@ -140,8 +115,7 @@ class StreamingOutputParser:
         return ready
 
     def _line(self, line: str) -> None:
-        if line.endswith("\r"):
-            line = line[:-1]
+        line = line.removesuffix("\r")
         if self._fence:
             if self._fence.is_closed_by(line):
                 self._end_code(self._fence)
@@ -151,7 +125,7 @@ class StreamingOutputParser:
         first = line.lstrip(" \t")[:1]
         if self._json and self._goes_on_in(self._json, line):
             return
-        if first in _OPENING and self._parse_json and self._goes_on_in(_JsonScan(), line):
+        if first in _OPENING and self.parse_json and self._goes_on_in(_JsonScan(), line):
             return
         if first in _SPECIAL or self._fences.is_in_list:
             self._text_line(line)
@@ -159,12 +133,12 @@ class StreamingOutputParser:
             self._text.append(line)
 
     def _text_line(self, line: str) -> None:
-        fence = self._fences.opening(line) if self._parse_code_blocks else None
+        fence = self._fences.opening(line) if self.parse_code_blocks else None
         self._fence = fence
         if fence:
             line = fence.before
         self._text.append(line)
-        if self._parse_file_refs and (path := _file_reference(line)):
+        if self.parse_file_refs and (path := _file_reference(line)):
             content = f"File reference: {path}"
             self._files.append(ParsedArtifact(ArtifactType.FILE, content, {"path": path}))
 
@@ -188,7 +162,7 @@ class StreamingOutputParser:
         self._fence, self._code = None, []
 
     def _goes_on_in(self, scan: "_JsonScan", line: str) -> bool:
-        """Whether a line is taken as one of a JSON value, be it for now."""
+        """Whether a line may be part of a JSON value."""
         taken = scan.take(line)
         self._json = scan
         if not taken or scan.is_complete:
@@ -229,19 +203,19 @@ _BRACKETS = {")": "(", "]": "[", "}": "{", ">": "<", "）": "（", "」": "「"}
 
 
 def _file_reference(line: str) -> str:
-    """The path that a line names as `[File: path]`, `Created: path` or `Wrote: path`, or nothing."""
+    """The path in `[File: path]`, `Created: path` or `Wrote: path`; empty if there is none."""
     match = _REFERENCE.match(line)
     if not match:
         return ""
     if inside := match["inside"] or match["quoted"]:
         return inside.strip().strip(_QUOTES)
     path = _without_punctuation(match["word"].lstrip(_QUOTES))
-    # "Created: a parser": within a sentence, only what looks like a path is one.
+    # "Created: a parser" is a sentence, so the word must look like a path.
     return path if not match["more"] or re.search(r"[./\\]", path) else ""
 
 
 def _without_punctuation(word: str) -> str:
-    """A bracket at the end belongs to the path where that has opened it: `app/[id]`, `copy(1)`."""
+    """A bracket at the end belongs to the path if the path opens it: `app/[id]`, `copy(1)`."""
     unopened = {end: word.count(end) - word.count(start) for end, start in _BRACKETS.items()}
     length = len(word)
     while length and ((last := word[length - 1]) in _PUNCTUATION or unopened.get(last, 0) > 0):
@@ -261,9 +235,9 @@ _TOKEN = re.compile(
     | \Z )""",
     re.VERBOSE,
 ).match
-_MAX_DEPTH = 100  # json.loads recurses, and so does whoever writes the artifact
+_MAX_DEPTH = 100  # json.loads recurses, and so does the code that writes the artifact
 
-# What may follow in each state, and the state after it: for a bracket that opens, after it has been closed.
+# The tokens allowed in each state, and the next state; for an opening bracket, the state after it is closed.
 _KINDS = {2: "string", 3: "number", 4: "literal", None: "line end"}
 _OPENING = {"[": "array", "{": "object"}
 _VALUE = ("[", "{", "string", "number", "literal")
@@ -290,11 +264,10 @@ class _Open(NamedTuple):
 
 
 class _JsonScan:
-    """Finds the outermost values that fill whole lines, from a line that begins with a bracket on.
+    """Finds the outermost values that fill whole lines, starting at a line that begins with a bracket.
 
-    No string goes past the end of a line, so a value that begins a line reads the same within another as on
-    its own. One pass is therefore enough: where it breaks, it breaks for all that are open, and those that
-    were complete before stand.
+    A string cannot cross the end of a line, so a value that begins a line is the same inside another value as
+    alone. One pass is therefore enough: an error ends all open values, and complete ones remain.
     """
 
     def __init__(self) -> None:
@@ -308,7 +281,7 @@ class _JsonScan:
         return self._state == "end"
 
     def take(self, line: str) -> bool:
-        """Whether the line goes on with the value; if not, it is none of `lines`."""
+        """Whether the line continues the value; only then it is added to `lines`."""
         state, position, closed = self._state, 0, None
         while token := _TOKEN(line, position):
             kind = token[1] or _KINDS[token.lastindex]
@@ -336,7 +309,7 @@ class _JsonScan:
         return True
 
     def _leave_outermost(self) -> bool:
-        """Go on with the next one in that begins a line, if there is one."""
+        """Continue with the next inner value that begins a line, if there is one."""
         self._open.popleft()
         while self._open and self._open[0].line is None:
             self._open.popleft()

@@ -1,6 +1,6 @@
 """The running agents: for each one a JSON file and a lock file under ~/.a2a/registry.
 
-Readers read `<agent_id>.json`. The agent's relay holds `<agent_id>.lock` until it ends, so the kernel tells
+Readers read `<agent_id>.json`. The agent's relay holds `<agent_id>.lock` until it ends, so the kernel knows
 which agents are alive, even if a pid is used again. `.mutex` is held while a name, an instance and a port are
 chosen.
 """
@@ -54,8 +54,6 @@ class AgentRegistry:
         self.hostname = os.uname().nodename
         self._locks: dict[str, int] = {}  # descriptors of the locks that this process holds
 
-    # --- names and ids ------------------------------------------------------------------------------------
-
     def get_agent_id(self, agent_type: str, working_dir: str, instance: int = 1) -> str:
         key = f"{self.hostname}|{working_dir}|{agent_type}"
         if instance > 1:
@@ -83,8 +81,6 @@ class AgentRegistry:
             number += 1
             chosen = f"{agent_type}-{number}"
         return agent_id, chosen
-
-    # --- writing ------------------------------------------------------------------------------------------
 
     def mutex(self) -> _Mutex:
         """Held while an agent starts: only one process at a time chooses a name and a port."""
@@ -122,10 +118,10 @@ class AgentRegistry:
         return entry
 
     def unregister(self, agent_id: str) -> None:
-        _unlink(self._json(agent_id))
+        _unlink(self._file(agent_id, "json"))
         fd = self._locks.pop(agent_id, None)
         if fd is not None:
-            _unlink(self._lock(agent_id))
+            _unlink(self._file(agent_id, "lock"))
             os.close(fd)
 
     def update_status(self, agent_id: str, status: str) -> bool:
@@ -138,8 +134,6 @@ class AgentRegistry:
             self._write(agent_id, {**entry, "status": status})
         return True
 
-    # --- reading ------------------------------------------------------------------------------------------
-
     def list_agents(self) -> dict[str, Entry]:
         """The live agents by id, oldest first. Removes the files of agents that have died."""
         live, dead = self._sort_out()
@@ -148,7 +142,7 @@ class AgentRegistry:
                 with self.mutex():
                     self._clear_away(dead)
             except (OSError, SynapseError):
-                pass  # the list is right even if nothing can be removed
+                pass  # the list is correct even if nothing can be removed
         return live
 
     def is_agent(self, sender: Mapping[str, object]) -> bool:
@@ -160,7 +154,7 @@ class AgentRegistry:
         )
 
     def list_agents_unlocked(self) -> dict[str, Entry]:
-        """The same for a caller that holds `mutex` already."""
+        """The same, for a caller that holds `mutex`."""
         live, dead = self._sort_out()
         self._clear_away(dead)
         return live
@@ -171,9 +165,7 @@ class AgentRegistry:
         except FileNotFoundError:
             return {}, []
         except OSError as error:
-            raise SynapseError(
-                f"cannot read {self.registry_dir} ({error.strerror}): make it readable, or set A2A_HOME."
-            ) from error
+            raise _failure("read", self.registry_dir, error, "make it readable") from error
         live, dead = [], []
         for name in names:
             if name.endswith(".json"):
@@ -188,7 +180,7 @@ class AgentRegistry:
     def resolve(self, target: str, working_dir: str | None = None, but: str = "") -> Entry:
         """The one agent that `target` means: a name, a type, type-port, or the beginning of an id.
 
-        `but` is the id of an agent to leave out: the one that asks."""
+        `but` is the id of an agent to leave out."""
         live = [entry for entry in self.list_agents().values() if entry["agent_id"] != but]
         wanted = target.casefold()
         here = working_dir or current_dir()
@@ -202,10 +194,10 @@ class AgentRegistry:
         for candidates in (in_here, exact, of_type, by_port, by_prefix):
             if len(candidates) == 1:
                 return candidates[0]
+            both = [e for e in candidates if e in exact]
+            if len(both) == 1:
+                return both[0]
             if candidates:
-                both = [e for e in candidates if e in exact]
-                if len(both) == 1:
-                    return both[0]
                 names = ", ".join(f"{e['name']} ({e['working_dir']})" for e in candidates)
                 raise TargetError(f"{target!r} could be any of {names}: use one of these names.")
         raise NoSuchAgent(_no_such_agent(target, live))
@@ -216,32 +208,21 @@ class AgentRegistry:
             names = sorted(os.listdir(self.registry_dir))
         except OSError:
             return []
-        return [
-            os.path.join(self.registry_dir, name)
-            for name in names
-            if name != ".mutex" and not self.is_alive(name.split(".")[0])
-        ]
+        stale = [name for name in names if name != ".mutex" and not self.is_alive(name.split(".")[0])]
+        return [os.path.join(self.registry_dir, name) for name in stale]
 
-    # --- files --------------------------------------------------------------------------------------------
-
-    def _json(self, agent_id: str) -> str:
-        return os.path.join(self.registry_dir, f"{agent_id}.json")
-
-    def _lock(self, agent_id: str) -> str:
-        return os.path.join(self.registry_dir, f"{agent_id}.lock")
+    def _file(self, agent_id: str, suffix: str) -> str:
+        return os.path.join(self.registry_dir, f"{agent_id}.{suffix}")
 
     def _make_dir(self) -> None:
         try:
             paths.private_dir(self.registry_dir)
         except OSError as error:
-            raise SynapseError(
-                f"cannot create {self.registry_dir} ({error.strerror}): "
-                "make it writable, or set A2A_HOME to a directory that is."
-            ) from error
+            raise _failure("create", self.registry_dir, error) from error
 
     def _read(self, agent_id: str) -> Entry | None:
         try:
-            with open(self._json(agent_id), encoding="utf-8") as file:
+            with open(self._file(agent_id, "json"), encoding="utf-8") as file:
                 entry = jsontext.loads(file.read())
         except (OSError, ValueError):
             return None
@@ -249,24 +230,19 @@ class AgentRegistry:
         return entry if isinstance(entry, dict) and all(key in entry for key in needed) else None
 
     def _write(self, agent_id: str, entry: Entry) -> None:
-        path = self._json(agent_id)
+        path = self._file(agent_id, "json")
         try:
             files.replace(path, jsontext.dumps(entry, indent="  ").encode())
         except OSError as error:
-            raise SynapseError(
-                f"cannot write {path} ({error.strerror}): make room or make it writable, or set A2A_HOME."
-            ) from error
+            raise _failure("write", path, error, "make room or make it writable") from error
 
     def _take_lock(self, agent_id: str) -> None:
-        path = self._lock(agent_id)
+        path = self._file(agent_id, "lock")
         while True:
             try:
                 fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
             except OSError as error:
-                raise SynapseError(
-                    f"cannot write to {self.registry_dir} ({error.strerror}): "
-                    "make it writable, or set A2A_HOME to a directory that is."
-                ) from error
+                raise _failure("write to", self.registry_dir, error) from error
             try:
                 # A shared lock first: readers hold one for microseconds, a live agent holds an exclusive one.
                 fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
@@ -280,7 +256,7 @@ class AgentRegistry:
             os.close(fd)  # the file was removed in the meantime
 
     def is_alive(self, agent_id: str) -> bool:
-        path = self._lock(agent_id)
+        path = self._file(agent_id, "lock")
         while True:
             try:
                 fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
@@ -298,8 +274,8 @@ class AgentRegistry:
     def _clear_away(self, agent_ids: Sequence[str]) -> None:
         for agent_id in agent_ids:
             if not self.is_alive(agent_id):
-                _unlink(self._json(agent_id))
-                _unlink(self._lock(agent_id))
+                _unlink(self._file(agent_id, "json"))
+                _unlink(self._file(agent_id, "lock"))
 
 
 class _Mutex:
@@ -315,6 +291,10 @@ class _Mutex:
 
     def __exit__(self, *_: object) -> None:
         os.close(self._fd)
+
+
+def _failure(what: str, path: str, error: OSError, remedy: str = "make it writable") -> SynapseError:
+    return SynapseError(f"cannot {what} {path} ({error.strerror}): {remedy}, or set A2A_HOME.")
 
 
 def _check_status(status: str) -> None:

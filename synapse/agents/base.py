@@ -1,15 +1,19 @@
-"""What is special about one CLI and cannot be said in YAML, as the host sees it."""
+"""Channels: how a CLI reports what it does, beyond its screen."""
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from synapse.agents import folders
 from synapse.agents.errors import ReportedError
 from synapse.agents.facts import Fact
 from synapse.base import processes
+
+logger = logging.getLogger(__name__)
 
 # Where evidence comes from; `watch/status.py` says how much each source is trusted.
 PROCESS, HOOK, TRANSCRIPT = "process", "hook", "transcript"
@@ -18,7 +22,7 @@ OSC, TITLE, SCREEN, SILENCE = "osc", "title", "screen", "silence"
 
 @dataclass(frozen=True)
 class Surroundings:
-    """Where the agent runs: what leads to its files."""
+    """Where the agent runs, to find its files."""
 
     working_dir: str
     env: Mapping[str, str]
@@ -30,8 +34,8 @@ class Surroundings:
         return self.env.get("HOME") or os.path.expanduser("~")
 
     def argument(self, flag: str) -> str:
-        """What an option on the agent's command line was given; empty where that cannot be told."""
-        for pid in processes.session_members(self.child) if self.child else []:
+        """The value of an option on the agent's command line; empty if it is not known."""
+        for pid in self._pids():
             try:
                 with open(f"/proc/{pid}/cmdline", "rb") as file:
                     words = file.read().decode("utf-8", "replace").split("\0")
@@ -43,31 +47,38 @@ class Surroundings:
         return ""
 
     def open_files(self, suffix: str) -> list[str]:
-        """Files that the agent's session holds open, by the end of their name."""
-        found = []
-        for pid in processes.session_members(self.child) if self.child else []:
+        """The files with this suffix that the agent's session holds open."""
+        found: dict[str, None] = {}
+        for pid in self._pids():
             folder = f"/proc/{pid}/fd"
-            try:
-                names = os.listdir(folder)
-            except OSError:
-                continue
-            for name in names:
+            for name in names_in(folder):
                 try:
                     target = os.readlink(f"{folder}/{name}")
                 except OSError:
                     continue
-                if target.endswith(suffix) and target not in found:
-                    found.append(target)
-        return found
+                if target.endswith(suffix):
+                    found[target] = None
+        return list(found)
+
+    def _pids(self) -> list[int]:
+        return processes.session_members(self.child) if self.child else []
+
+
+def names_in(folder: str) -> list[str]:
+    """The sorted names in a folder; none if it cannot be read."""
+    try:
+        return sorted(os.listdir(folder))
+    except OSError:
+        return []
 
 
 def text_of(value: object) -> str:
-    """A field of somebody else's JSON that should be text."""
+    """A field of JSON from another program that should be text."""
     return value if isinstance(value, str) else ""
 
 
 def changed_at(path: str) -> float:
-    """When a file or folder last changed; 0 where there is none."""
+    """When a file or folder last changed; 0 if it does not exist."""
     try:
         return os.stat(path).st_mtime
     except OSError:
@@ -75,35 +86,57 @@ def changed_at(path: str) -> float:
 
 
 class Channel:
-    """A CLI without one: nothing but its screen."""
+    """The channel of a CLI that has none: only its screen is read."""
 
     name = "none"
-    tells = False  # whether it tells of turns; else there is the screen
-    tells_all = False  # whether it tells of every turn, so that one it does not tell of was none
+    tells = False  # whether it reports turns; if not, the screen is read
+    tells_all = False  # whether it reports every turn
 
     def __init__(self, surroundings: Surroundings) -> None:
         self.surroundings = surroundings
 
     def on_event(self, event: Mapping[str, Any]) -> list[Fact]:
-        """What a hook or notification tells."""
+        """A hook or notification of the CLI."""
         return []
 
     def submitted(self) -> None:
-        """Enter was pressed just now."""
+        """Enter was pressed now."""
 
     def poll(self) -> list[Fact]:
-        """What the transcript tells since the last look."""
+        """What is new in the transcript."""
         return []
 
     def unfinished(self) -> bool:
-        """Whether the agent has said that it will go on: a tool's result is due."""
+        """Whether the agent will continue, because the result of a tool is due."""
         return False
 
     @staticmethod
     def read_error(event: Mapping[str, Any]) -> ReportedError | None:
-        """What the error in a fact of this channel is; None: as `reported_error` reads it, if it is one."""
+        """The error in an event of this CLI; None: `reported_error` reads it."""
         return None
 
     def missing(self) -> list[str]:
-        """What this channel should have and does not: for `synapse why`."""
+        """What this channel needs and does not have, for `synapse why`."""
         return []
+
+
+def open_channel(name: str, surroundings: Surroundings) -> Channel:
+    """If the channel of another package cannot be loaded, the agent runs without it."""
+    try:
+        module = folders.load(name, "channel")
+        channel: Channel = (module.CHANNEL if module is not None else Channel)(surroundings)
+    except Exception as error:
+        logger.exception("the channel %s cannot be loaded", name)
+        return BrokenChannel(surroundings, name, error)
+    return channel
+
+
+class BrokenChannel(Channel):
+    """Only the screen is read; `missing` has the reason."""
+
+    def __init__(self, surroundings: Surroundings, name: str, error: Exception) -> None:
+        super().__init__(surroundings)
+        self._problem = f"the channel {name} cannot be loaded: {error}"
+
+    def missing(self) -> list[str]:
+        return [self._problem]

@@ -1,4 +1,4 @@
-"""What an event of a CLI says about an error: plain data, to which `watch/errors.py` gives a code."""
+"""An error in an event of a CLI: plain data. `watch/errors.py` gives it a code."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from dataclasses import dataclass
 class ReportedError:
     text: str
     ends: bool = False  # the CLI ends the turn by it
-    name: object = None  # what the CLI or its API calls it
+    name: object = None  # in the CLI or its API
     status: object = None  # of HTTP
     wait_ms: object = None  # until the next attempt
-    known: bool = False  # an error even if its text says nothing that is known
+    known: bool = False  # an error even if its text is unknown
     means: str = ""  # the code of `name`, if it is a name of this CLI and not of an API
 
 

@@ -1,4 +1,4 @@
-"""What a channel of an agent CLI can tell: plain data, the same for every CLI."""
+"""The facts that a channel reports: plain data, the same for every CLI."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class StateSeen:
-    """The agent is, as of now, in one of these states."""
+    """The agent is now in one of these states."""
 
     source: str
     says: tuple[str, ...]
@@ -51,21 +51,29 @@ class TokensUsed:
 
 @dataclass(frozen=True)
 class TurnEnded:
-    """The agent is done with the turn. `reply` is its last message, where the channel gives it exactly."""
+    """The turn is over. `reply` is its last message, if the channel has it exactly."""
 
     source: str
     outcome: str  # completed | interrupted | failed
     reply: str | None = None
     error: dict[str, Any] | None = None
-    why: str = ""
 
 
 @dataclass(frozen=True)
 class Failed:
-    """A request to the model has failed. The turn may go on: what is said later takes it back."""
+    """A request to the model has failed. The turn may continue: a later message cancels the error."""
 
     source: str
     error: dict[str, Any]
 
 
 Fact = StateSeen | PromptAccepted | Said | ToolUsed | TokensUsed | TurnEnded | Failed
+
+
+def tokens_used(counts: object, read: str, written: str, key: str) -> list[Fact]:
+    """From the fields `read` and `written` of a JSON object; nothing unless both are numbers."""
+    numbers = (counts.get(read), counts.get(written)) if isinstance(counts, dict) else (None, None)
+    match numbers:
+        case (int(input_tokens), int(output_tokens)):
+            return [TokensUsed(input_tokens, output_tokens, key)]
+    return []

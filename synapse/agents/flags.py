@@ -1,7 +1,7 @@
-"""What is added to a CLI's command line so that it tells what it does. The user's own arguments always win.
+"""Arguments that make a CLI report what it does. The user's own arguments always win.
 
-What that is, the CLI's own `flags.py` says; here is what those modules share. On the relay's path: light
-imports only.
+The `flags.py` of each CLI has them; this module has what those share. On the relay's path: light imports
+only.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def channel_arguments(channel: str, args: Sequence[str], env: Mapping[str, str])
 
 
 def hook_command(kind: str) -> list[str]:
-    """The program that hands an event of the CLI to the host: see `hook.py`."""
+    """The program that sends an event of the CLI to the host: see `hook.py`."""
     return [sys.executable, "-I", "-S", HOOK_PROGRAM, kind]
 
 
@@ -42,7 +42,7 @@ def has(args: Sequence[str], flag: str) -> bool:
 
 
 def values(args: Sequence[str], *flags: str) -> list[str]:
-    """What an option was given, each time it was given."""
+    """Each value of an option."""
     values = []
     for position, arg in enumerate(args):
         for flag in flags:

@@ -1,10 +1,10 @@
-"""Where a CLI's own code is: the folder `synapse/agents/NAME/`, or a package that was installed for it.
+"""Finds the code for a CLI: the folder `synapse/agents/NAME/`, or an installed package.
 
-A folder has any of these modules, and each is imported only when it is needed:
+A folder has any of these modules, and each is imported when it is needed:
 
     channel.py   CHANNEL, a subclass of `synapse.agents.base.Channel`: hooks and transcripts
-    flags.py     arguments(args, env): what to add to the command line so that the CLI reports what it does
-    screen.py    LOOK, a `synapse.agents.look.Look`: what the CLI shows, beyond what its profile says
+    flags.py     arguments(args, env): the arguments that make the CLI report what it does
+    screen.py    LOOK, a `synapse.agents.look.Look`: how the CLI looks, beyond what its profile says
 
 Another package adds a CLI by an entry point of the group `synapse.agents` whose name is the CLI's and whose
 value is a package with the same modules. Its `profile.yaml`, if there is one, is the profile of that name.
@@ -28,7 +28,7 @@ _HERE = os.path.dirname(os.path.abspath(__file__))
 
 
 def built_in() -> list[str]:
-    """The CLIs that come with Synapse, and `events`, for those that report by themselves."""
+    """The CLIs that come with Synapse, and `events`, for agents that send events themselves."""
     return sorted(name for name in os.listdir(_HERE) if _is_built_in(name))
 
 
@@ -37,7 +37,7 @@ def exists(name: str) -> bool:
 
 
 def load(name: str, part: str) -> ModuleType | None:
-    """The module `part` of a CLI's folder; None where the folder has no such module."""
+    """The module `part` of a CLI's folder; None if the folder has no such module."""
     if name == NONE:
         return None
     package, folder = f"{GROUP}.{name}", os.path.join(_HERE, name)

@@ -1,7 +1,7 @@
-"""The hook program: hands one event of an agent CLI to its host, and gets out of the way.
+"""The hook program: sends one event of an agent CLI to its host.
 
-Run as a file by the CLI itself, so it stands alone: standard library, no import of ours, started with -I -S.
-It prints nothing, always succeeds, and gives up after a moment when nobody listens.
+The CLI runs it as a file with -I -S, so it imports only the standard library. It prints nothing, always
+succeeds, and gives up after half a second if the host does not listen.
 
     hook.py NAME                        the event is JSON on standard input
     hook.py NAME [PROGRAM ARGS…] EVENT  the event is the last argument; PROGRAM is the user's own
@@ -25,7 +25,7 @@ def _hand_over(kind: str, event: bytes) -> None:
         sock.connect(path)
         sock.sendall(kind.encode() + b"\n" + event)
     except OSError:
-        pass  # the host is gone, or hangs: no reason to trouble the CLI
+        pass  # the host is gone or hangs: the CLI must not notice
     finally:
         sock.close()
 
@@ -45,5 +45,5 @@ if __name__ == "__main__":
     try:
         main()
     except (OSError, IndexError):
-        pass  # a notify program of the user's that is not there, a closed standard input
+        pass  # the user's notify program does not exist, or standard input is closed
     os._exit(0)

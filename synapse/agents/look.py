@@ -1,7 +1,7 @@
 """How a CLI looks on the screen: plain data for `watch/`.
 
-Patterns are regular expressions that are matched at the left edge of a row, unless something else is said.
-A group of characters is one string. Two looks are put together field by field (`merged`).
+Patterns are regular expressions that are matched at the left edge of a row, unless a comment says otherwise.
+A set of characters is one string. `merged` joins two looks field by field.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from typing import TypeVar
 
 @dataclass(frozen=True, slots=True)
 class Composer:
-    """Where a message is typed: `first` is how its first row begins, `above` and `below` the rows around it.
+    """Where a message is typed: `first` matches its first row, `above` and `below` the rows around it.
 
-    Without those its further rows are indented. A placeholder is a row that is there only while it is empty.
+    Without `above`, its further rows are indented. A placeholder is shown only while the composer is empty.
     """
 
     first: str
@@ -26,13 +26,13 @@ class Composer:
 
 @dataclass(frozen=True, slots=True)
 class MenuStyle:
-    """How a CLI marks the option that Enter takes, and shows what it asks about."""
+    """How a CLI marks the option that Enter takes, and where it shows what it asks about."""
 
     mark: str  # one or more characters, each of which is a mark
     subject: str = ""  # searched in the dialog: its first group with text is the command or file
-    letters: bool = False  # "(y)" after an option is its key; elsewhere that may be the name of a folder
+    letters: bool = False  # "(y)" after an option is its key; in other CLIs it may be the name of a folder
     question_first: bool = False  # the dialog begins with its question
-    needs_hints: bool = False  # the mark is common in text: without key hints below it proves nothing
+    needs_hints: bool = False  # the mark is common in text: it counts only above key hints
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,19 +45,19 @@ class ErrorLine:
 
 @dataclass(frozen=True, slots=True)
 class Marks:
-    """What stands around a reply: characters, and from `placeholder` on patterns."""
+    """The marks around a reply: characters, and from `placeholder` on patterns."""
 
     echo: str = ""  # before the echoed prompt, and in the composer
     answer: str = ""  # before a block of the reply
-    numbering: str = ""  # those answer marks under which the lines of code are numbered
-    elbow: str = ""  # before what came of a tool call, however far below its head it is
-    placeholder: tuple[str, ...] = ()  # searched: what a long paste is shown as
+    numbering: str = ""  # answer marks under which lines of code are numbered
+    elbow: str = ""  # before the result of a tool call, however far below its head
+    placeholder: tuple[str, ...] = ()  # searched: shown in place of a long paste
     footer: tuple[str, ...] = ()  # searched: under a composer with no rules around it
     status: tuple[str, ...] = ()  # rows that count or move; indented ones are chrome only after the reply
     empty: tuple[str, ...] = ()  # a composer with no rules around it, while it is empty: from `composers`
     edges: tuple[str, ...] = ()  # the rows above and below a composer: from `composers`
-    notice: tuple[str, ...] = ()  # the program's own words
-    tool: tuple[str, ...] = ()  # the head of a tool call with its outcome below it
+    notice: tuple[str, ...] = ()  # messages of the program itself
+    tool: tuple[str, ...] = ()  # the head of a tool call with its result below it
     outcome: tuple[str, ...] = ()
     lone_tool: tuple[str, ...] = ()  # the head of a tool call with nothing below it
     boxed_tool: tuple[str, ...] = ()
@@ -65,11 +65,11 @@ class Marks:
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    composers: tuple[Composer, ...] = ()  # a profile says these two (`composer`, `menus`)
+    composers: tuple[Composer, ...] = ()  # a profile sets these two (`composer`, `menus`)
     menus: tuple[MenuStyle, ...] = ()
     pointer: str = ""  # before a prompt that was sent, and before the chosen row of a list without numbers
-    line_marks: str = ""  # before a line of the conversation: what is above is not of the dialog
-    questions: tuple[str, ...] = ()  # known to be the question, whatever else has a question mark
+    line_marks: str = ""  # before a line of the conversation: no dialog reaches above it
+    questions: tuple[str, ...] = ()  # always the question, whatever else has a question mark
     dialog_ends: tuple[str, ...] = ()  # last lines of a dialog that are not made of key hints
     fields: tuple[str, ...] = ()  # fields to type into that no hint announces
     errors: tuple[ErrorLine, ...] = ()  # the last thing above the composer

@@ -1,6 +1,7 @@
-"""The receiving end of the hook program: one event a connection.
+"""Receives events from the hook program, one per connection.
 
-An agent that tells by itself keeps one open: the line `events`, and then an event a line (docs/profiles.md).
+An agent that sends events itself keeps one connection open: the line `events`, then one event per line
+(docs/profiles.md).
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ PATIENCE = 5.0
 
 
 class EventListener:
-    """A host's listener for events: it takes them in the order in which their connections came."""
+    """A listener of the host: it takes events in the order of their connections."""
 
     def __init__(self, listener: socket.socket, take: Callable[[Mapping[str, Any]], None]) -> None:
         self._listener = listener
@@ -44,7 +45,7 @@ class EventListener:
             else:
                 self._pass_on(kind, await asyncio.wait_for(_read_all(reader), PATIENCE))
         except (ValueError, RecursionError, TimeoutError, OSError) as error:
-            logger.warning("an event that makes no sense was left out: %s", error)
+            logger.warning("an invalid event was left out: %s", error)
         finally:
             writer.close()
 

@@ -1,4 +1,4 @@
-"""A JSON Lines file that somebody else writes: what is new in it, whatever happens to it."""
+"""Reads what is new in a JSON Lines file that another program writes."""
 
 from __future__ import annotations
 
@@ -15,20 +15,17 @@ class JsonlTail:
 
     def __init__(self, path: str, from_end: bool = False) -> None:
         self.path = path
-        self.skipped = 0  # lines that made no sense
+        self.skipped = 0  # invalid lines
         self._inode: int | None = None
         self._offset = 0
         self._rest = b""
         self._skipping = False
         if from_end:
-            self._start_at_the_end()
-
-    def _start_at_the_end(self) -> None:
-        try:
-            status = os.stat(self.path)
-        except OSError:
-            return
-        self._inode, self._offset = status.st_ino, status.st_size
+            try:
+                status = os.stat(self.path)
+            except OSError:
+                return
+            self._inode, self._offset = status.st_ino, status.st_size
 
     def read_new(self) -> list[dict[str, Any]]:
         """The objects on the lines that have been finished since the last call."""

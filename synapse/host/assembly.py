@@ -10,8 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from synapse.agent_terminal import AgentTerminal
-from synapse.agents.base import Surroundings
-from synapse.agents.channels import open_channel
+from synapse.agents.base import Surroundings, open_channel
 from synapse.delivery.courier import Delivery
 from synapse.host.features import Features, default_features
 from synapse.host.hello import Hello

@@ -37,14 +37,11 @@ if TYPE_CHECKING:
 # Words that `synapse WORD` and `synapse send WORD` already use.
 RESERVED = frozenset((*COMMANDS, "help", "all", "all-here"))
 
-# An idle pattern may be one of these names: then it asks for a terminal mode (DEC private mode number).
+# An idle pattern may be the name of a terminal mode (its DEC private mode number).
 MODE_NAMES = {
-    "ALTERNATE_SCREEN": 1049,
-    "APPLICATION_CURSOR": 1,
-    "BRACKETED_PASTE_MODE": 2004,
-    "CURSOR_VISIBLE": 25,
+    "ALTERNATE_SCREEN": 1049, "APPLICATION_CURSOR": 1, "BRACKETED_PASTE_MODE": 2004, "CURSOR_VISIBLE": 25,
     "FOCUS_EVENTS": 1004,
-}
+}  # fmt: skip
 
 
 def _is_variable(text: str) -> bool:
@@ -181,31 +178,26 @@ class Instructions(Record):
     argument: str | None = field(Text(empty=False), help="the flag or key for `argument` and `config`")
 
 
+_MEANS = _Means(Choice("ready", "processing", "input_required"))
+
+
 class Signal(Record):
-    """What a title, an OSC sequence or the screen means when the pattern matches."""
+    """The states that a title or the screen means if it matches the pattern."""
 
-    number: int = field(Integer(0, 99999), REQUIRED)  # of an OSC sequence
     pattern: str = field(Regex(), REQUIRED)
-    means: tuple[str, ...] = field(_Means(Choice("ready", "processing", "input_required")), REQUIRED)
+    means: tuple[str, ...] = field(_MEANS, REQUIRED)
 
 
-class _WithoutNumber(RecordOf):
-    __slots__ = ()
-
-    def __init__(self) -> None:
-        super().__init__(Signal)
-        self.required = tuple(name for name in self.required if name != "number")
-        del self.fields["number"], self.declared["number"]
-
-    def build(self, value: dict[str, Any], **others: object) -> Signal:
-        signal: Signal = super().build(value, number=0)
-        return signal
+class OscSignal(Record):
+    number: int = field(Integer(0, 99999), REQUIRED)
+    pattern: str = field(Regex(), REQUIRED)
+    means: tuple[str, ...] = field(_MEANS, REQUIRED)
 
 
 class Signals(Record):
-    title: tuple[Signal, ...] = field(ListOf(_WithoutNumber()), [], "what the window title means")
-    osc: tuple[Signal, ...] = field(ListOf(RecordOf(Signal)), [], "what an OSC sequence means")
-    screen: tuple[Signal, ...] = field(ListOf(_WithoutNumber()), [], "what the screen means")
+    title: tuple[Signal, ...] = field(ListOf(RecordOf(Signal)), [], "what the window title means")
+    osc: tuple[OscSignal, ...] = field(ListOf(RecordOf(OscSignal)), [], "what an OSC sequence means")
+    screen: tuple[Signal, ...] = field(ListOf(RecordOf(Signal)), [], "what the screen means")
 
 
 class Size(Record):

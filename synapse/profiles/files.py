@@ -16,12 +16,8 @@ def profile_names() -> list[str]:
 
 def user_file(name: str) -> str | None:
     """The user's own file for a name."""
-    folder = paths.user_profiles_dir()
-    found = [
-        path
-        for path in (os.path.join(folder, name + end) for end in (".yaml", ".yml"))
-        if os.path.lexists(path)
-    ]
+    base = os.path.join(paths.user_profiles_dir(), name)
+    found = [base + end for end in (".yaml", ".yml") if os.path.lexists(base + end)]
     if len(found) > 1:
         raise ProfileError(f"there are both {found[0]} and {found[1]}: remove one of them")
     return found[0] if found else None

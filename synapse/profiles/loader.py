@@ -1,7 +1,7 @@
 """Loads profiles: what Synapse knows about one agent CLI, from a built-in YAML file or the user's own.
 
-`profiles/fields.py` declares the fields. A `Profile` is plain data; the functions here turn a field into what
-a caller needs (bytes, arguments). The relay starts through this module.
+`profiles/fields.py` declares the fields. A `Profile` is plain data; functions here turn a field into bytes or
+arguments. The relay starts through this module.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from synapse.base.schema import is_name, nearest, validate
 from synapse.errors import ProfileError
 from synapse.keys import names as keys
 from synapse.profiles import fields
-from synapse.profiles.fields import DEFAULTS, FIELDS, MODE_NAMES, PROFILE, RESERVED, Profile, Signal
+from synapse.profiles.fields import DEFAULTS, FIELDS, MODE_NAMES, PROFILE, RESERVED, Profile
 from synapse.profiles.files import all_files, shipped_file, user_file
 
 TYPE_CHECKING = False
@@ -24,31 +24,11 @@ if TYPE_CHECKING:
     from typing import Any
 
 __all__ = [
-    "BUILT_IN",
-    "DEFAULT",
-    "DEFAULTS",
-    "FIELDS",
-    "MODE_NAMES",
-    "PROFILE",
-    "RESERVED",
-    "USER",
-    "USER_OVER_BUILT_IN",
-    "Explained",
-    "Listed",
-    "Profile",
-    "Signal",
-    "built_in_profile",
-    "clear_bytes",
-    "clear_steps",
-    "explain_profile",
-    "instruction_arguments",
-    "list_profiles",
-    "load_profile",
-    "pack_fields",
-    "pack_profile",
-    "runs_bare",
-    "unpack_profile",
-]
+    "BUILT_IN", "DEFAULT", "DEFAULTS", "FIELDS", "MODE_NAMES", "PROFILE", "RESERVED", "USER",
+    "USER_OVER_BUILT_IN", "Explained", "Listed", "Profile", "built_in_profile", "clear_bytes",
+    "clear_steps", "explain_profile", "instruction_arguments", "list_profiles", "load_profile", "pack_fields",
+    "pack_profile", "runs_bare", "unpack_profile",
+]  # fmt: skip
 
 BUILT_IN = "built-in"
 USER = "user"
@@ -79,12 +59,13 @@ class Explained(Record):
 
 
 def load_profile(name: str) -> Profile:
-    return _build(explain_profile(name))
+    return unpack_profile(pack_profile(name))
 
 
 def built_in_profile(name: str) -> Profile:
-    """As it comes with Synapse, whatever the user's own file of that name says."""
-    return _build(_explained(name, os.path.join(paths.builtin_profiles_dir(), name + ".yaml"), BUILT_IN))
+    """The built-in profile, even if the user has a file of that name."""
+    path = os.path.join(paths.builtin_profiles_dir(), name + ".yaml")
+    return unpack_profile(_packed(_explained(name, path, BUILT_IN)))
 
 
 def explain_profile(name: str) -> Explained:
@@ -92,62 +73,51 @@ def explain_profile(name: str) -> Explained:
 
 
 def _explained(name: str, path: str, source: str) -> Explained:
-    layers = _layers(name, path)
-    values: dict[str, Any] = {}
-    origins: dict[str, str] = {}
-    for key, default in DEFAULTS.items():
-        values[key] = dict(default) if isinstance(default, dict) else default
-    for layer_path, layer in reversed(layers):
-        for key, value in layer.items():
-            _merge(values, origins, key, value, layer_path)
-    _complete(values, path)
+    values, origins = _merged(_layers(name, path), path)
     return Explained(name=name, source=source, path=path, values=values, origins=origins)
 
 
 def pack_profile(name: str) -> dict[str, Any]:
     """A profile as JSON, for the host: the file may change while the agent runs."""
-    explained = explain_profile(name)
+    return _packed(explain_profile(name))
+
+
+def _packed(explained: Explained) -> dict[str, Any]:
     return {key: getattr(explained, key) for key in ("name", "source", "path", "values")}
 
 
 def unpack_profile(packed: dict[str, Any]) -> Profile:
-    return _build(Explained(**packed, origins={}))
+    others = {key: packed[key] for key in ("name", "source", "path")}
+    profile: Profile = PROFILE.build(packed["values"], **others)
+    return profile
 
 
 def pack_fields(name: str, given: dict[str, Any]) -> dict[str, Any]:
     """A profile without a file, as JSON: the fields that a script gives, and defaults for the others."""
     if not is_name(name) or name in RESERVED:
         raise ProfileError(f"{name!r} cannot name an agent: use letters, digits, _ and -")
-    values = {key: dict(value) if isinstance(value, dict) else value for key, value in DEFAULTS.items()}
-    for key, value in _check(given, SCRIPT).items():
-        _merge(values, {}, key, value, SCRIPT)
-    _complete(values, SCRIPT)
+    values, _ = _merged([(SCRIPT, _check(given, SCRIPT))], SCRIPT)
     return {"name": name, "source": SCRIPT, "path": SCRIPT, "values": values}
 
 
 def list_profiles() -> list[Listed]:
     rows = []
     for name, path in sorted(all_files().items()):
-        source = _source(name, path)
+        profile = error = None
         try:
             profile = load_profile(name)
-        except ProfileError as error:
-            rows.append(Listed(name=name, source=source, path=path, profile=None, error=str(error)))
-        else:
-            rows.append(Listed(name=name, source=source, path=path, profile=profile, error=None))
+        except ProfileError as problem:
+            error = str(problem)
+        source = _source(name, path)
+        rows.append(Listed(name=name, source=source, path=path, profile=profile, error=error))
     return rows
 
 
 def runs_bare(profile: Profile, arguments: Sequence[str]) -> bool:
     """Whether the CLI opens no conversation with these arguments; then it runs without Synapse."""
-    if arguments and not arguments[0].startswith("-") and arguments[0] in profile.bare:
-        return True
-    for argument in arguments:
-        if argument == "--":
-            return False
-        if argument.startswith("-") and argument.partition("=")[0] in profile.bare:
-            return True
-    return False
+    own = arguments[: arguments.index("--")] if "--" in arguments else arguments
+    flags = [argument.partition("=")[0] for argument in own if argument.startswith("-")]
+    return any(word in profile.bare for word in (*own[:1], *flags))
 
 
 def clear_bytes(profile: Profile, characters: int, rows: int = 1) -> bytes:
@@ -216,7 +186,7 @@ def _layers(name: str, path: str) -> list[tuple[str, dict[str, Any]]]:
         layers.append((path, layer))
         if base is None:
             return layers
-        # A profile that extends its own name means the one that is not the user's.
+        # A profile that extends its own name extends the one that is not the user's.
         found = shipped_file(base) if base == chain[-1] else user_file(base) or shipped_file(base)
         if not is_name(base) or not found:
             hint = nearest(base, [known for known in all_files() if known != name])
@@ -231,16 +201,31 @@ def _check(data: object, path: str) -> dict[str, Any]:
     return validate(FIELDS, data, path, ProfileError)
 
 
+def _merged(layers: list[tuple[str, dict[str, Any]]], path: str) -> tuple[dict[str, Any], dict[str, str]]:
+    """The values of all layers over the defaults, and for each dotted field the file that sets it."""
+    values = {key: _default(key) for key in DEFAULTS}
+    origins: dict[str, str] = {}
+    for origin, layer in reversed(layers):
+        for key, value in layer.items():
+            _merge(values, origins, key, value, origin)
+    _complete(values, path)
+    return values, origins
+
+
+def _default(key: str) -> Any:
+    default = DEFAULTS.get(key)
+    return dict(default) if isinstance(default, dict) else default
+
+
 def _merge(values: dict[str, Any], origins: dict[str, str], key: str, value: Any, path: str) -> None:
     """Merge one field into the values: mappings merge, the rest is replaced, null means the default."""
     if value is None:
-        default = DEFAULTS.get(key)
-        values[key] = dict(default) if isinstance(default, dict) else default
+        values[key] = _default(key)
         for field in [field for field in origins if field == key or field.startswith(f"{key}.")]:
             del origins[field]
     elif isinstance(value, dict):
         for inner, item in value.items():
-            if item is None and key != "env":  # a variable set to null is one to unset
+            if item is None and key != "env":  # null in `env` unsets a variable
                 values[key][inner] = DEFAULTS[key][inner]
                 origins.pop(f"{key}.{inner}", None)
             else:
@@ -268,10 +253,3 @@ def _complete(values: dict[str, Any], path: str) -> None:
         problems.append(f"instructions.argument is missing: the method {instructions['method']} needs one")
     if problems:
         raise ProfileError("\n".join(f"{path}: {problem}" for problem in problems))
-
-
-def _build(explained: Explained) -> Profile:
-    profile: Profile = PROFILE.build(
-        explained.values, name=explained.name, source=explained.source, path=explained.path
-    )
-    return profile

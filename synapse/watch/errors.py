@@ -1,13 +1,12 @@
-"""What went wrong in an agent, told from its events, its exit and, as the weakest evidence, its screen.
+"""Detects errors of an agent: in its events, in its exit status and, as the weakest evidence, on its screen.
 
-A finding annotates; `fatal` says whether it also ends the turn. Text never does that by itself:
+`fatal` says whether the error ends the turn:
 
 - an event of the CLI (hook, transcript, rollout) or its exit is fatal if the CLI ends the turn by it;
-- a line on the screen is fatal only if the CLI alone can have written it: it stands in the last turn,
-  directly above the composer, behind a mark at the left edge that replies never get, and it reads like an
-  error of the API. What a reply could look like is never fatal: there the channel of the CLI decides.
+- a line on the screen is fatal only if a reply cannot look like it: it is directly above the composer, behind
+  a mark at the left edge that replies never have, and its text is that of an API error.
 
-Pure: no clock. `retry_after` is in seconds and only what the message itself says.
+`retry_after` is in seconds, and only set if the message says it.
 """
 
 import json
@@ -24,62 +23,38 @@ from synapse.agents.look import ErrorLine, Look
 from synapse.watch import looks
 from synapse.watch.menus import Cursor, composer, matches, screen_rows
 
-# Codes, the most telling first. AGENT_ERROR: the CLI reports an error that says nothing of these.
+# The most specific code first. AGENT_ERROR: the CLI reports an error that fits none of the others.
 CODES = (
     "LOGIN_REQUIRED", "USAGE_LIMIT", "CONTEXT_LIMIT", "OVERLOADED", "RATE_LIMIT", "NETWORK_ERROR",
     "API_ERROR", "PROCESS_EXIT", "AGENT_ERROR", "INTERRUPTED",
 )  # fmt: skip
 
-# What a message says. Tried in this order.
-TEXTS = tuple(
-    (code, re.compile(pattern, re.IGNORECASE))
-    for code, pattern in (
-        (
-            "LOGIN_REQUIRED",
-            r"/login\b|not logged in|(?:log|sign) ?in again|invalid api key|api key (?:not valid|expired)"
-            r"|\b401\b|unauthorized|authentication|failed to login|oauth token",
-        ),
-        (
-            "USAGE_LIMIT",
-            r"usage limit|(?:hit|reached) your .*limit|credit balance|quota|billing|out of credits",
-        ),
-        (
-            "CONTEXT_LIMIT",
-            r"prompt is too long|context (?:window|length|limit)|input token count|ran out of room|\b413\b",
-        ),
-        ("OVERLOADED", r"overloaded|\b529\b|\b503\b|at capacity|high demand|temporarily unavailable"),
-        ("RATE_LIMIT", r"rate.?limit|too many requests|\b429\b"),
-        (
-            "NETWORK_ERROR",
-            r"unable to connect|failed to connect|\bECONN\w+|ENOTFOUND|ETIMEDOUT"
-            r"|connection (?:error|refused|reset)|fetch failed|timed out|stream (?:disconnected|error)"
-            r"|error sending request",
-        ),
-        ("API_ERROR", r"api error|server.?error|unexpected status|\"error\"|\b[45]\d\d\b"),
-    )
-)
+# Searched in a message in this order.
+TEXTS = {
+    "LOGIN_REQUIRED": r"/login\b|not logged in|(?:log|sign) ?in again|invalid api key"
+    r"|api key (?:not valid|expired)|\b401\b|unauthorized|authentication|failed to login|oauth token",
+    "USAGE_LIMIT": r"usage limit|(?:hit|reached) your .*limit|credit balance|quota|billing|out of credits",
+    "CONTEXT_LIMIT": r"prompt is too long|context (?:window|length|limit)|input token count"
+    r"|ran out of room|\b413\b",
+    "OVERLOADED": r"overloaded|\b529\b|\b503\b|at capacity|high demand|temporarily unavailable",
+    "RATE_LIMIT": r"rate.?limit|too many requests|\b429\b",
+    "NETWORK_ERROR": r"unable to connect|failed to connect|\bECONN\w+|ENOTFOUND|ETIMEDOUT|fetch failed"
+    r"|connection (?:error|refused|reset)|timed out|stream (?:disconnected|error)|error sending request",
+    "API_ERROR": r"api error|server.?error|unexpected status|\"error\"|\b[45]\d\d\b",
+}
 
-# What the APIs call it. The names that are not here say less than the message does.
+# Names that the APIs use. A name that is missing here says less than the message.
 NAMES = {
-    "authentication_error": "LOGIN_REQUIRED",
-    "billing_error": "USAGE_LIMIT",
-    "insufficient_quota": "USAGE_LIMIT",
-    "overloaded_error": "OVERLOADED",
-    "rate_limit_error": "RATE_LIMIT",
-    "usage_limit_exceeded": "USAGE_LIMIT",
-    "usage_limit_reached": "USAGE_LIMIT",
-}
+    "authentication_error": "LOGIN_REQUIRED", "billing_error": "USAGE_LIMIT",
+    "insufficient_quota": "USAGE_LIMIT", "overloaded_error": "OVERLOADED", "rate_limit_error": "RATE_LIMIT",
+    "usage_limit_exceeded": "USAGE_LIMIT", "usage_limit_reached": "USAGE_LIMIT",
+}  # fmt: skip
 STATUSES = {
-    401: "LOGIN_REQUIRED",
-    402: "USAGE_LIMIT",
-    413: "CONTEXT_LIMIT",
-    429: "RATE_LIMIT",
-    503: "OVERLOADED",
+    401: "LOGIN_REQUIRED", 402: "USAGE_LIMIT", 413: "CONTEXT_LIMIT", 429: "RATE_LIMIT", 503: "OVERLOADED",
     529: "OVERLOADED",
-}
+}  # fmt: skip
 
-READ = 4000  # characters of a message that are looked at
-
+READ_LIMIT = 4000  # characters of a message that are searched
 UNTOLD = "the agent reported an error"
 
 _MESSAGE = re.compile(r'"message"\s*:\s*"((?:[^"\\]|\\.)*)"')
@@ -89,6 +64,7 @@ _AFTER = re.compile(
     re.IGNORECASE,
 )
 _SPAN = re.compile(r"(\d+(?:\.\d+)?) ?(ms|mill\w*|s|sec\w*|m|min\w*|h|hours?|d|days?)\b", re.I)
+_SECONDS = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,15 +86,14 @@ ReadError = Callable[[Mapping[str, Any]], ReportedError | None]
 
 
 def _read_any(event: Mapping[str, Any]) -> ReportedError | None:
-    """By the rules of all CLIs that come with Synapse."""
+    """By the rules of all built-in CLIs."""
     modules = [folders.load(name, "channel") for name in folders.built_in()]
     channels: list[type[Channel]] = [module.CHANNEL for module in modules if module is not None]
     return next((error for channel in channels if (error := channel.read_error(event))), None)
 
 
 class ErrorDetector:
-    """`look` is how the CLI shows its errors, `read_error` how its events tell of them; without these, as the
-    CLIs that are known do."""
+    """`look` says how the CLI shows errors, `read_error` reads its events. Default: all built-in CLIs."""
 
     def __init__(self, look: Look | None = None, read_error: ReadError = _read_any) -> None:
         self._look = look or looks.known()
@@ -130,19 +105,11 @@ class ErrorDetector:
         """The error that the last turn shows, if it ended with one. `cursor` is (column, row)."""
         rows = screen_rows(lines)
         begin = composer(rows, cursor, cursor_visible, self._look)
-        if begin is None:
-            shown = [
-                (n, match[1], False)
-                for n, row in enumerate(rows)
-                for line in self._look.errors_at_start
-                if (match := re.match(line.pattern, row))
-            ]
-        else:
-            shown = _shown(rows[:begin], self._look)
-        return [
-            _made(ReportedError(_with_rest(rows, n, text, self._look), ends=own), "screen")
-            for n, text, own in shown[-1:]
-        ]
+        found = _at_start(rows, self._look) if begin is None else _shown(rows[:begin], self._look)
+        if found is None:
+            return []
+        at, text, own = found
+        return [_made(ReportedError(_with_rest(rows, at, text, self._look), ends=own), "screen")]
 
     def detect_interrupt(
         self,
@@ -151,7 +118,7 @@ class ErrorDetector:
         cursor_visible: bool | None = None,
         prompt: str | None = None,
     ) -> bool:
-        """Whether the last turn was stopped: the CLI says so, or gives the `prompt` back to edit."""
+        """Whether the last turn was stopped: the CLI says so, or its composer has the `prompt` again."""
         rows = screen_rows(lines)
         begin = composer(rows, cursor, cursor_visible, self._look)
         if begin is not None and prompt and "".join(prompt.split()) in "".join("".join(rows[begin:]).split()):
@@ -165,41 +132,41 @@ class ErrorDetector:
         return False
 
     def detect_event(self, event: Mapping[str, object]) -> DetectedError | None:
-        """What an event of a CLI reports: a hook's input, a transcript's or a rollout's line."""
+        """The error in a hook's input, or in a line of a transcript."""
         error = self._read_error(event) or reported_error(event)
         return None if error is None else _made(error, "event")
 
     def detect_exit(self, status: int) -> DetectedError:
         """An agent that ended while it had work; `status` as `waitstatus_to_exitcode` gives it."""
+        names = {number.value: number.name for number in signal.Signals}
+        how = f"was ended by {names.get(-status, f'signal {-status}')}"
         if status >= 0:
-            return DetectedError("PROCESS_EXIT", f"the agent ended with status {status}", True, source="exit")
-        try:
-            name = signal.Signals(-status).name
-        except ValueError:
-            name = f"signal {-status}"
-        return DetectedError("PROCESS_EXIT", f"the agent was ended by {name}", True, source="exit")
+            how = f"ended with status {status}"
+        return DetectedError("PROCESS_EXIT", f"the agent {how}", True, source="exit")
 
     def has_fatal_error(self, errors: Iterable[DetectedError]) -> bool:
         return any(error.fatal for error in errors)
 
     def get_primary_error(self, errors: Iterable[DetectedError]) -> DetectedError | None:
-        """The one to report: a fatal one before others, what tells most, then the latest."""
+        """The one to report: fatal before others, then by the order of CODES, then the latest."""
         return min(reversed(list(errors)), key=lambda e: (not e.fatal, CODES.index(e.code)), default=None)
 
 
 def classify(text: str, name: object = None, status: object = None, means: str = "") -> str:
-    """The code of an error by its HTTP status, by what it is called, and by its message. `means`: the code
-    that the name has in the CLI that reports it."""
-    said = next((code for code, pattern in TEXTS if pattern.search(text)), "AGENT_ERROR")
+    """The code of an error. `means` is the code that the CLI itself gives to the name."""
+    said = next((code for code, words in TEXTS.items() if re.search(words, text, re.I)), "AGENT_ERROR")
     snake = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower() if isinstance(name, str) else ""
     code = (STATUSES.get(status) if isinstance(status, int) else None) or means or NAMES.get(snake)
-    if code is None or (code, said) == ("RATE_LIMIT", "USAGE_LIMIT"):  # a used-up plan may be called a rate
+    if code is None or (code, said) == (
+        "RATE_LIMIT",
+        "USAGE_LIMIT",
+    ):  # some APIs call a used-up plan a rate limit
         code = said
     return "API_ERROR" if code == "AGENT_ERROR" and (snake or status) else code
 
 
 def _made(error: ReportedError, source: str) -> DetectedError:
-    said = error.text[:READ]
+    said = error.text[:READ_LIMIT]
     code = classify(said, error.name, error.status, error.means)
     wait = error.wait_ms if not isinstance(error.wait_ms, bool) else None
     return DetectedError(
@@ -211,31 +178,39 @@ def _made(error: ReportedError, source: str) -> DetectedError:
     )
 
 
-def _shown(rows: Sequence[str], look: Look) -> list[tuple[int, str, bool]]:
-    """The last thing above the composer, if an error: its row, its text, whether no reply can look so."""
+Shown = tuple[int, str, bool]  # the row of an error, its text, whether no reply can look so
+
+
+def _at_start(rows: Sequence[str], look: Look) -> Shown | None:
+    found = (_match(look.errors_at_start, rows, at) for at in reversed(range(len(rows))))
+    return next(((shown[0], shown[1], False) for shown in found if shown), None)
+
+
+def _shown(rows: Sequence[str], look: Look) -> Shown | None:
+    """The error directly above the composer."""
     at = len(rows) - 1
     while at >= 0 and matches(look.after_error, rows[at]):
         at -= 1
     if at < 0:
-        return []
+        return None
     if rows[at][:1] in tuple(look.pointer) and rows[at][1:2].isspace():
         elbow = tuple(look.reply.elbow)
         below = next((n for n in range(at + 1, len(rows)) if rows[n].lstrip().startswith(elbow)), None)
-        return [] if below is None else _first(look.errors_below_echo, rows, below)
+        return None if below is None else _match(look.errors_below_echo, rows, below)
     top = at
     while top > 0 and rows[top - 1].strip():
         top -= 1
     own = [line for line in look.errors if line.own]
-    return _first(look.errors, rows, at) or _first(own, rows, top)  # JSON may be wrapped to the left edge
+    return _match(look.errors, rows, at) or _match(own, rows, top)  # JSON may be wrapped to the left edge
 
 
-def _first(lines: Iterable[ErrorLine], rows: Sequence[str], at: int) -> list[tuple[int, str, bool]]:
+def _match(lines: Iterable[ErrorLine], rows: Sequence[str], at: int) -> Shown | None:
     found = ((re.match(line.pattern, rows[at]), line.own) for line in lines)
-    return next(([(at, match[1], own)] for match, own in found if match), [])
+    return next(((at, match[1], own) for match, own in found if match), None)
 
 
 def _with_rest(rows: Sequence[str], at: int, text: str, look: Look) -> str:
-    """A message together with the rows that it was wrapped to."""
+    """The message with the rows that it was wrapped to."""
     rest = at + 1
     elbow = tuple(look.reply.elbow)
     while rest < len(rows) and rows[rest].startswith("  ") and not rows[rest].lstrip().startswith(elbow):
@@ -258,11 +233,8 @@ def _plain(text: str) -> str:
 def _retry_after(text: str) -> float | None:
     found = _AFTER.search(text)
     spans = _SPAN.findall(found[1]) if found else []
-    seconds = sum(float(number) * _unit(unit.lower()) for number, unit in spans)
+    seconds = sum(
+        float(number) * (0.001 if unit.lower().startswith(("ms", "mill")) else _SECONDS[unit[0].lower()])
+        for number, unit in spans
+    )
     return round(seconds, 3) if spans else None
-
-
-def _unit(name: str) -> float:
-    if name.startswith(("ms", "mill")):
-        return 0.001
-    return {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}[name[0]]

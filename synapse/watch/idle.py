@@ -1,10 +1,8 @@
-"""Whether an agent waits for input, told from its screen and its silence alone.
+"""Detects that an agent is idle, from its screen and from silence alone.
 
-`pattern`   what the screen shows when idle; `timeout` seconds of silence where it never shows
+`pattern`   the screen matches a pattern, or there was no output for `timeout` seconds
 `timeout`   silence alone
 `hybrid`    the pattern for the first idle, silence afterwards
-
-Pure: it is told when output came and asked what follows, with the time as an argument.
 """
 
 import re
@@ -32,42 +30,39 @@ class IdleDetector:
         self._uses_pattern = strategy != "timeout"
         self._only_at_startup = strategy == "hybrid" or pattern_use == "startup_only"
         self._started = False
-        self.by_pattern = False  # whether the last idle was seen on the screen, or only heard as silence
+        self.by_pattern = False  # whether the last idle was seen on the screen; else it was silence
         self._last_output: float | None = None
 
     def output(self, now: float) -> None:
         self._last_output = now
 
     def is_idle(self, now: float, text: Callable[[], str], mode: Callable[[int], bool]) -> bool:
-        """The verdict at `now`; `text` is the rendered screen and `mode` a terminal mode, asked if needed."""
+        """`text` returns the rendered screen and `mode` a terminal mode; they are called only if needed."""
         if self._last_output is None:
-            return False  # it has not shown anything yet
+            return False  # no output yet
         quiet = now - self._last_output
-        if self._pattern_counts():
-            matched = quiet >= min(SETTLE, self.timeout) and self.shows_idle(text, mode)
-            if matched:
-                self._started = self.by_pattern = True
-                return True
+        settled = quiet >= min(SETTLE, self.timeout)
+        if self._pattern_counts() and settled and self.shows_idle(text, mode):
+            self._started = self.by_pattern = True
+            return True
         if quiet >= self.timeout:
-            self._started = True
-            self.by_pattern = False
+            self._started, self.by_pattern = True, False
             return True
         return False
 
     def next_check(self, now: float) -> float | None:
-        """Seconds until silence alone could change the verdict, or None when only output can."""
+        """Seconds until silence alone could change the result, or None if only output can."""
         if self._last_output is None:
             return None
         quiet = now - self._last_output
         marks = [SETTLE, self.timeout] if self._pattern_counts() else [self.timeout]
-        waits = [mark - quiet for mark in marks if mark > quiet]
-        return min(waits) if waits else None
+        return min((mark - quiet for mark in marks if mark > quiet), default=None)
 
     def _pattern_counts(self) -> bool:
         return self._uses_pattern and not (self._only_at_startup and self._started)
 
     def shows_idle(self, text: Callable[[], str], mode: Callable[[int], bool]) -> bool:
-        """Whether the pattern is there now, whatever the silence."""
+        """Whether the screen matches the pattern now."""
         if self._mode is not None:
             return mode(self._mode)
         return self._regex is not None and self._regex.search(text()) is not None

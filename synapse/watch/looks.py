@@ -1,7 +1,7 @@
-"""How the CLI of a profile looks on the screen: its YAML, its `screen.py`, and what all have in common.
+"""The `Look` of a profile: from its YAML, its `screen.py`, and the rules for every CLI.
 
-A program of which nothing is known is read by the rules of all CLIs that come with Synapse: most programs of
-this kind look like one of them.
+A program without rules of its own is read by the rules of all built-in CLIs: most programs of this kind look
+like one of them.
 """
 
 import logging
@@ -17,25 +17,23 @@ logger = logging.getLogger(__name__)
 
 
 def look_of(profile: Profile) -> Look:
-    """The profiles of the known CLIs are read only where this one says nothing of its composer or menus."""
     try:
         own = _screen(profile.channel)
-    except Exception:  # somebody else's package: the rules of the known CLIs do in its place
+    except Exception:  # of another package: the rules of the built-in CLIs take its place
         logger.exception("how %s looks on the screen cannot be loaded", profile.channel)
         own = None
-    look = merged((GENERIC, *_built_in().values())) if own is None else merged((GENERIC, own))
-    composers = look.composers if profile.composer is None else _composers(profile)
-    if profile.composer is None and not composers:
-        composers = known().composers
-    menus = look.menus if profile.menus is None else (*_menus(profile), *GENERIC.menus)
-    if profile.menus is None and menus == GENERIC.menus:
-        menus = known().menus
+    look = merged((GENERIC, *(_built_in().values() if own is None else [own])))
+    composers, menus = _composers(profile), (*_menus(profile), *GENERIC.menus)
+    if profile.composer is None:
+        composers = look.composers or known().composers
+    if profile.menus is None:
+        menus = look.menus if look.menus != GENERIC.menus else known().menus
     return _with(look, composers, menus)
 
 
 @cache
 def known() -> Look:
-    """The rules of all CLIs that come with Synapse."""
+    """The rules of all built-in CLIs."""
     profiles = [built_in_profile(name) for name in _built_in()]
     composers = [composer for profile in profiles for composer in _composers(profile)]
     composers.sort(key=lambda composer: (not composer.above, not composer.placeholder))  # the surest first
@@ -64,6 +62,6 @@ def _menus(profile: Profile) -> tuple[MenuStyle, ...]:
 
 def _with(look: Look, composers: tuple[Composer, ...], menus: tuple[MenuStyle, ...]) -> Look:
     empty = tuple(composer.first for composer in composers if composer.placeholder)
-    edges = {edge: None for composer in composers for edge in (composer.above, composer.below) if edge}
+    edges = dict.fromkeys(edge for composer in composers for edge in (composer.above, composer.below) if edge)
     reply = replace(look.reply, empty=empty, edges=tuple(edges))
     return replace(look, composers=composers, menus=menus, reply=reply)

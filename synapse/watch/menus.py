@@ -1,24 +1,23 @@
-"""The bottom of a rendered screen: the composer of an agent, or the menu or dialog that stands in its place.
+"""The bottom of a rendered screen: the composer of an agent, or a menu or dialog in its place.
 
-A reply may show anything, a copied menu included; what it cannot do is stand below the composer. So only what
-is the last thing on the screen counts, and only when it ends as the CLIs end their dialogs: with a line of
-key hints, with the lower edge of its box, or with nothing at all. Rows are text, the cursor (column, row).
-
-How the CLI draws these, its `Look` says.
+A reply may contain anything, even a copied menu, but it is never below the composer. So only the last thing
+on the screen counts, and only if it ends as the CLIs end their dialogs: with a line of key hints, with the
+lower edge of its box, or with nothing. Rows are text, the cursor is (column, row). A `Look` says how the CLI
+draws these.
 """
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache
 
 from synapse.agents.generic.screen import CHECKBOXES
-from synapse.agents.look import Look, MenuStyle
+from synapse.agents.look import Composer, Look, MenuStyle
 
 Cursor = tuple[int, int]
 
 SENDS = ("submit", "save")  # what Enter does with a field
-GAP = 4  # blank rows that part a dialog from what is above it
+GAP = 4  # blank rows above a dialog end it
 LINE = 1000  # characters of a line that are looked at
 HINTS = 400  # characters that a line of key hints may have
 COMPOSER_FOOTER = 6  # rows that a CLI may draw below its composer
@@ -35,27 +34,39 @@ _KEY = (
     r"(?:enter|return|esc(?:ape)?|(?:shift|ctrl|alt)[+-]\w+|tab(?:/arrow keys)?|space|arrow keys|[a-z]"
     r"|[↑↓←→⇆]+(?:/[↑↓←→]+)*)"
 )
+_NAMED_KEYS = {"esc": "Escape", "escape": "Escape", "enter": "Enter", "return": "Enter"}
 _HINT = re.compile(rf"\(?(?:press |use )?(?P<key>{_KEY})(?: to)? +(?P<verb>\S.*?)[)….]*", re.I)
 _BETWEEN_HINTS = re.compile(rf"\s+[·•]\s+|,\s+|\s+or\s+(?={_KEY}\s)|\s+(?=press )", re.I)
+_SECRET = re.compile(r"password|passphrase|secret|token|api key|code here|パスワード", re.I)
 _LEAVES = re.compile(r"(?:go )?(?:back|cancel|close|continue|confirm|dismiss|exit|quit|skip|submit)\b", re.I)
 
 
-@dataclass(frozen=True, slots=True)
-class Menu:
-    """A question with options, as shown. `keys` has the key of each option, as `synapse.keys` names keys."""
+@dataclass
+class InputPrompt:
+    """What an agent asks. `keys` has the key of each option, as `synapse.keys` names keys."""
 
-    question: str
-    options: list[str]
-    keys: dict[str, str] = field(default_factory=dict)
+    prompt_text: str
+    input_type: str
+    options: list[str] | None = None
     default: str | None = None
-    subject: str | None = None
-    detail: str | None = None
+    question: str | None = None
+    subject: str | None = None  # the command or file that the question is about
+    detail: str | None = None  # the whole text of the dialog
+    keys: dict[str, str] | None = None
     cancel: str | None = None
-    wants_text: bool = False  # a field to type into: the keys say how to send what was typed
+
+    def to_a2a_format(self) -> dict[str, object]:
+        names = ("question", "subject", "detail", "keys", "cancel")
+        return {
+            "type": self.input_type,
+            "prompt": self.prompt_text,
+            "options": self.options,
+            "default": self.default,
+        } | {name: value for name in names if (value := getattr(self, name))}
 
 
 def screen_rows(lines: Sequence[str]) -> list[str]:
-    """The rows that are looked at: without blanks at their ends, and none that are blank at the bottom."""
+    """The rows without trailing blanks and without blank rows at the bottom."""
     rows = [line[:LINE].rstrip() for line in lines]
     while rows and not rows[-1]:
         rows.pop()
@@ -66,7 +77,7 @@ def composer(rows: Sequence[str], cursor: Cursor | None, visible: bool | None, l
     """The row where the composer begins, if there is one and the cursor is in it."""
     for box in look.composers:
         if box.above:
-            found = _box(rows, cursor, box.above, box.first, box.below or box.above)
+            found = _box(rows, cursor, box)
         elif box.placeholder:
             empty = _last(rows, box.first)
             found = empty if cursor is None or cursor[1] == empty else None
@@ -77,12 +88,12 @@ def composer(rows: Sequence[str], cursor: Cursor | None, visible: bool | None, l
     return None
 
 
-def _box(rows: Sequence[str], cursor: Cursor | None, above: str, first: str, below: str) -> int | None:
-    lower = _last(rows, below)
-    if lower is None or not _holds(cursor, lower, len(rows)):
+def _box(rows: Sequence[str], cursor: Cursor | None, box: Composer) -> int | None:
+    lower = _last(rows, box.below or box.above)
+    if lower is None or (len(rows) - lower > COMPOSER_FOOTER if cursor is None else cursor[1] > lower):
         return None
-    upper = _last(rows[:lower], above)
-    if upper is None or not re.match(first, rows[upper + 1]):
+    upper = _last(rows[:lower], box.above)
+    if upper is None or not re.match(box.first, rows[upper + 1]):
         return None
     return upper if cursor is None or cursor[1] > upper else None
 
@@ -103,19 +114,22 @@ def _open_composer(
     return begin if inside and (visible or not numbered) else None
 
 
-def find_menu(rows: Sequence[str], cursor: Cursor | None, visible: bool | None, look: Look) -> Menu | None:
-    """The menu or dialog that waits at the bottom of the screen; the last of `rows` is not blank."""
+def find_menu(
+    rows: Sequence[str], cursor: Cursor | None, visible: bool | None, look: Look
+) -> InputPrompt | None:
+    """The menu or dialog at the bottom of the screen; the last of `rows` is not blank."""
     hints, end = _footer(rows, look)
     inside, boxed = _unboxed(rows[:end])
     if hints and visible and cursor is not None and cursor[1] >= end:
-        return None  # somebody else writes below the hints
+        return None  # another program writes below the hints
     if boxed and not hints:
         hints, end = _footer(inside, look)
         inside = inside[:end]
     found = _options(inside, look)
     if found is None or (not boxed and any(_breaks(row, look) for row in inside[found[2] :])):
         dialog = _dialog(inside, hints, boxed, look)
-        at_field = dialog is not None and dialog.wants_text and cursor is not None and cursor[1] < end
+        wants_text = dialog is not None and dialog.input_type in ("text", "password")
+        at_field = wants_text and cursor is not None and cursor[1] < end
         return dialog if visible is False or at_field else None
     style, begin, after, marked, options = found
     if not hints and not boxed:
@@ -127,15 +141,23 @@ def find_menu(rows: Sequence[str], cursor: Cursor | None, visible: bool | None, 
         return None
     question, subject, detail = _asked(inside[:begin], style, look)
     keys, labels = _keys(options, style)
-    return Menu(
-        question=question,
+    escapes = "Escape" in keys.values() or any(key == "Escape" for key, _ in hints)
+    return InputPrompt(
+        prompt_text="\n".join(filter(None, (question, subject))),
+        input_type=_kind(labels.values()),
         options=list(labels.values()),
-        keys=keys,
         default=labels[marked],
+        question=question,
         subject=subject,
         detail=detail,
-        cancel="Escape" if "Escape" in keys.values() or any(key == "Escape" for key, _ in hints) else None,
+        keys=keys,
+        cancel="Escape" if escapes else None,
     )
+
+
+def _kind(options: Iterable[str]) -> str:
+    words = sorted(re.split(r"\W", option.lower(), maxsplit=1)[0] for option in options)
+    return "confirmation" if words == ["no", "yes"] or len(words) == 1 else "selection"
 
 
 def matches(patterns: Iterable[str], row: str) -> bool:
@@ -144,7 +166,7 @@ def matches(patterns: Iterable[str], row: str) -> bool:
 
 
 def _breaks(row: str, look: Look) -> bool:
-    """At the left edge: a rule, a box, a line of the conversation. What is above is not of the dialog."""
+    """Whether a rule, a box or a line of the conversation is at the left edge: no dialog reaches above it."""
     return re.match("─{10}|[╭╰┌└]─", row) is not None or (
         row[:1] in tuple(look.line_marks) and row[1:2].isspace()
     )
@@ -152,10 +174,6 @@ def _breaks(row: str, look: Look) -> bool:
 
 def _last(rows: Sequence[str], pattern: str) -> int | None:
     return next((n for n in range(len(rows) - 1, -1, -1) if re.match(pattern, rows[n])), None)
-
-
-def _holds(cursor: Cursor | None, lower: int, count: int) -> bool:
-    return count - lower <= COMPOSER_FOOTER if cursor is None else cursor[1] <= lower
 
 
 def _footer(rows: Sequence[str], look: Look) -> tuple[list[tuple[str, str]], int]:
@@ -174,7 +192,7 @@ def _footer(rows: Sequence[str], look: Look) -> tuple[list[tuple[str, str]], int
 
 
 def _hints(text: str) -> list[tuple[str, str]]:
-    """Nothing unless the text begins with a hint; a working agent's `esc to interrupt` is none."""
+    """Empty unless the text begins with a hint; `esc to interrupt` of a busy agent is not a hint."""
     if len(text) > HINTS or "interrupt" in text:
         return []
     matches = [_HINT.fullmatch(part) for part in _BETWEEN_HINTS.split(text)]
@@ -185,10 +203,8 @@ def _hints(text: str) -> list[tuple[str, str]]:
 
 def _key_name(shown: str) -> str:
     lower = shown.lower()
-    if lower in ("esc", "escape"):
-        return "Escape"
-    if lower in ("enter", "return"):
-        return "Enter"
+    if lower in _NAMED_KEYS:
+        return _NAMED_KEYS[lower]
     modifier, _, key = lower.replace("-", "+").partition("+")
     if key and modifier in ("ctrl", "alt", "shift"):
         return {"ctrl": "C-", "alt": "M-", "shift": "S-"}[modifier] + (key if len(key) == 1 else key.title())
@@ -196,7 +212,7 @@ def _key_name(shown: str) -> str:
 
 
 def _unboxed(rows: Sequence[str]) -> tuple[list[str], bool]:
-    """The rows with their last box opened: what is in it, in place, and nothing of what is above it."""
+    """The rows of the last box without its frame, in their places, and blank rows in place of all above."""
     kept = list(rows)
     while kept and not kept[-1].strip():
         kept.pop()
@@ -234,41 +250,35 @@ def _options(rows: Sequence[str], look: Look) -> Found | None:
         if match is None or style is None:
             continue
         column = match.start("number")
-        options = {marked: _option(rows, marked, match, len(rows))}
+        options = {marked: _option(rows, marked, match)}
         for step in (-1, 1):
-            options |= _neighbours(rows, marked, step, column, pattern)
-        first, last = min(options), max(options)
-        after = last + 1
+            options |= _neighbours(rows, marked, step, match)
+        after = max(options) + 1
         while after < len(rows) and _belongs(rows[after], column):
             after += 1
-        return style, first, after, marked, dict(sorted(options.items()))
+        return style, min(options), after, marked, dict(sorted(options.items()))
     return None
 
 
-def _neighbours(
-    rows: Sequence[str], start: int, step: int, column: int, pattern: re.Pattern[str]
-) -> dict[int, tuple[int, str]]:
+def _neighbours(rows: Sequence[str], row: int, step: int, head: re.Match[str]) -> dict[int, tuple[int, str]]:
     """The options above or below one, as long as the numbers follow each other in one column."""
     found = {}
-    row, blanks = start + step, 0
-    head = pattern.fullmatch(rows[start])
-    number = int(head["number"]) if head else 0
-    while 0 <= row < len(rows):
+    number, column, blanks = int(head["number"]), head.start("number"), 0
+    while 0 <= (row := row + step) < len(rows):
         text = rows[row]
-        match = pattern.fullmatch(text)
+        match = head.re.fullmatch(text)
         if match and match.end("number") in (column + 1, column + 2) and not match["mark"].strip():
             if int(match["number"]) != number + step:
                 break
             number += step
             blanks = 0
-            found[row] = _option(rows, row, match, len(rows))
+            found[row] = _option(rows, row, match)
         elif not text.strip() or _RULE.fullmatch(text.rstrip()):
             blanks += 1
             if blanks > 2:
                 break
         elif not _belongs(text, column - 1) or number + step < 1:
             break
-        row += step
     return found
 
 
@@ -277,18 +287,17 @@ def _belongs(text: str, column: int) -> bool:
     return bool(text.strip()) and len(text) - len(text.lstrip()) >= column
 
 
-def _option(rows: Sequence[str], row: int, match: re.Match[str], count: int) -> tuple[int, str]:
+def _option(rows: Sequence[str], row: int, match: re.Match[str]) -> tuple[int, str]:
     label = match["label"]
     width = max(len(text) for text in rows)
-    begin = match.start("label")
-    while row + 1 < count and _is_rest(rows[row], rows[row + 1], begin, width):
+    while row + 1 < len(rows) and _is_rest(rows[row], rows[row + 1], match.start("label"), width):
         row += 1
         label = f"{label} {rows[row].strip()}"
     return int(match["number"]), label.strip()
 
 
 def _is_rest(row: str, below: str, column: int, width: int) -> bool:
-    """Whether `below` is where `row` was wrapped: the word that begins it had no room there."""
+    """Whether `row` was wrapped into `below`: the first word of `below` did not fit into it."""
     words = below.split()
     indented = len(below) - len(below.lstrip()) == column
     return bool(words) and indented and len(row.rstrip()) + 1 + len(words[0]) > width
@@ -327,7 +336,7 @@ def _paragraphs(rows: Sequence[str]) -> list[list[str]]:
 
 
 def _asked(rows: Sequence[str], style: MenuStyle, look: Look) -> tuple[str, str | None, str | None]:
-    """The question above a menu, the command or file that it is about, and all else that the dialog says."""
+    """The question above a menu, the command or file that it is about, and the other text of the dialog."""
     paragraphs = _paragraphs(_from_its_top(rows, look))
     if not paragraphs:
         return "", None, None
@@ -343,7 +352,7 @@ def _asked(rows: Sequence[str], style: MenuStyle, look: Look) -> tuple[str, str 
 
 
 def _from_its_top(rows: Sequence[str], look: Look) -> Sequence[str]:
-    """The last rows, up to what is not of the same dialog."""
+    """The last rows, as far up as the dialog reaches."""
     begin = len(rows)
     while begin and not _breaks(rows[begin - 1], look):
         if begin > GAP and not any(row.strip() for row in rows[begin - GAP : begin]):
@@ -353,7 +362,7 @@ def _from_its_top(rows: Sequence[str], look: Look) -> Sequence[str]:
 
 
 def _question(paragraphs: list[list[str]], look: Look) -> tuple[int, str, str]:
-    """The paragraph that asks, what it asks, and what else it says; of several, the nearest to the menu."""
+    """The index of the paragraph that asks (the nearest to the menu), its question and its other text."""
     nearest = [(at, paragraphs[at]) for at in range(len(paragraphs) - 1, -1, -1)]
     for at, lines in nearest:
         for index, line in enumerate(lines):
@@ -373,7 +382,7 @@ def _until_mark(text: str) -> tuple[str, str]:
     return (match[0], text[match.end() :].strip()) if match else (text, "")
 
 
-def _dialog(rows: Sequence[str], hints: list[tuple[str, str]], boxed: bool, look: Look) -> Menu | None:
+def _dialog(rows: Sequence[str], hints: list[tuple[str, str]], boxed: bool, look: Look) -> InputPrompt | None:
     """A dialog with no numbers: a list, a field, a page to read. Its key hints say so, or its box does."""
     shown = _from_its_top(rows, look)
     above = rows[: len(rows) - len(shown)]
@@ -391,12 +400,18 @@ def _dialog(rows: Sequence[str], hints: list[tuple[str, str]], boxed: bool, look
     if not hints:
         keys = dict.fromkeys(marked[:1], "Enter")
     typed = next((line for line in paragraphs[-1] if matches(look.fields, line)), None)
-    return Menu(
-        question=typed or paragraphs[0][0],
+    question = typed or paragraphs[0][0]
+    prompt = InputPrompt(
+        prompt_text=question,
+        input_type=_kind(keys),
         options=list(keys),
-        keys=keys,
         default=next((verb for verb, key in keys.items() if key == "Enter"), None),
+        question=question,
         detail="\n\n".join("\n".join(lines) for lines in paragraphs),
+        keys=keys,
         cancel="Escape" if "Escape" in keys.values() else None,
-        wants_text=bool(typed) or any(verb.startswith(SENDS) for verb in keys),
     )
+    if typed or any(verb.startswith(SENDS) for verb in keys):  # `keys` then say how to send what was typed
+        prompt.input_type = "password" if _SECRET.search(f"{question}\n{prompt.detail}") else "text"
+        prompt.options = prompt.default = None
+    return prompt

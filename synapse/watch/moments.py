@@ -1,4 +1,4 @@
-"""When things last happened, and what it is time for. Every time span of the observer is here, in seconds."""
+"""When things last happened, and what is due. All time spans of the observer are here, in seconds."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ LOOK_AT_LEAST = 0.5  # between two looks while output never pauses
 POLL_OUTPUT = 0.1  # between two looks at the transcript while there is output
 POLL_ENTERED = 0.25  # the same after Enter, until a turn has begun: the screen may be silent by then
 POLL_AT_LEAST = 1.0  # the same during a turn
-ENTERED = 3.0  # after Enter, for which a turn may have begun that nobody has told of yet
+ENTERED = 3.0  # after Enter, in which a turn may have begun that is not reported yet
 ECHO = 0.5  # after a key in which output is its echo
-STOPPED_SETTLE = 0.3  # that an interrupted turn waits for the screen to show what was said
+STOPPED_SETTLE = 0.3  # for which an interrupted turn waits for its reply on the screen
 STOPPED_AT_MOST = 1.0  # the same while output never pauses
-TURN_SETTLE = 0.15  # of READY before a turn that nobody has ended is over: its transcript lags
+TURN_SETTLE = 0.15  # of READY before a turn ends whose end was not reported: its transcript lags
 TURN_SETTLE_UNSEEN = 1.0  # the same for one that was never seen to be busy: it may not have begun
 TURN_SETTLE_UNFINISHED = 2.0  # the same for one whose channel expects more: the human has refused a tool
 SOONEST = 0.01  # until the next check
@@ -29,9 +29,9 @@ class Moments:
     key: float = LONG_AGO
     submit: float = LONG_AGO
     ready: float = LONG_AGO  # when the status last became READY
-    unseen: bool = False  # output that has not been looked at
-    news: bool = False  # the same, of output that is no echo
-    entered: bool = False  # Enter was pressed, and nothing has come of it yet
+    unseen: bool = False  # there is output since the last look
+    news: bool = False  # the same, and it is not an echo
+    entered: bool = False  # Enter was pressed, and there was no output since
 
     def quiet(self, now: float) -> float:
         return now - self.output

@@ -1,6 +1,6 @@
-"""Watches one agent: bytes, events, keys and the clock in; status, prompts, errors and turns out.
+"""Watches one agent: bytes, events, keys and the time go in; status, prompts, errors and turns come out.
 
-Live in the host, and the same over a recording: it reads no clock and no terminal of its own.
+It reads no clock and no terminal itself, so it works the same in the host and over a recording.
 """
 
 from __future__ import annotations
@@ -25,28 +25,6 @@ from synapse.watch.status import StatusModel, Verdict
 from synapse.watch.turns import Turn, TurnTracker
 
 
-class StoppedTurn:
-    """The end of an interrupted turn, kept for a moment: only the screen has its reply."""
-
-    def __init__(self) -> None:
-        self._ends: list[tuple[TurnEnded, float]] = []  # one at the most
-
-    def __bool__(self) -> bool:
-        return bool(self._ends)
-
-    def keep(self, end: TurnEnded, now: float) -> None:
-        self._ends.append((end, now))
-
-    def is_due(self, now: float, quiet: float) -> bool:
-        settled = quiet >= moments.SETTLE
-        patience = moments.STOPPED_SETTLE if settled else moments.STOPPED_AT_MOST
-        return any(now - since >= patience for _, since in self._ends)
-
-    def release(self) -> list[TurnEnded]:
-        ends, self._ends = [end for end, _ in self._ends], []
-        return ends
-
-
 class Observer:
     def __init__(
         self,
@@ -65,16 +43,15 @@ class Observer:
         self._reader = ScreenReader(profile, screen, channel)
         self._model = StatusModel()
         self._last = Moments()
-        self._stopped = StoppedTurn()
+        # The end of an interrupted turn and its time: held back until the screen shows the reply.
+        self._stopped: tuple[TurnEnded, float] | None = None
         self.turns = TurnTracker(self._reader.reply)
         self.verdict = self._model.verdict(0.0)
         self.prompt: InputPrompt | None = None
         self.error: DetectedError | None = None
 
-    # --- what happens -------------------------------------------------------------------------------------
-
     def output(self, now: float) -> None:
-        """The agent has written, and the screen shows it."""
+        """The agent has written, and the screen model has it already."""
         self._last.output = now
         self._last.unseen = True
         self._idle.output(now)
@@ -82,7 +59,7 @@ class Observer:
         if self.verdict.status != READY or not self._last.is_echo(now):
             self._last.entered = False
             self._last.news = True
-            self._model.forget(SCREEN)  # it shows something else now: unknown until looked at
+            self._model.forget(SCREEN)  # what it shows is unknown until the next look
             self._model.observe(SILENCE, PROCESSING, now, "output")
         self._resolve(now)
 
@@ -92,17 +69,17 @@ class Observer:
         self._resolve(now)
 
     def key(self, submits: bool, now: float) -> None:
-        """A human has typed."""
+        """A human typed a key."""
         self._last.key = now
         if submits:
             self.submit(now)
 
     def submit(self, now: float, prompt: str | None = None, start_line: int | None = None) -> None:
-        """Enter was pressed, by a human or, with a prompt that is known, for us."""
+        """Enter was pressed: by a human, or by Synapse, which knows the prompt."""
         self._last.entered = True
         self._last.submit = now
         self._channel.submitted()
-        if not self._is_told():
+        if not self._is_reported():
             self._reader.turn_begins(start_line)
             self.turns.submitted(now, prompt)
 
@@ -111,15 +88,14 @@ class Observer:
         return self._reader.first_line()
 
     def reply_so_far(self) -> str:
-        """Of the turn under way."""
         turn = self.turns.current
         if turn is None:
             return ""
         said = "\n\n".join(turn.messages.values())
-        return said or ("" if self._is_told() else self._reader.reply(turn.prompt))
+        return said or ("" if self._is_reported() else self._reader.reply(turn.prompt))
 
-    def _is_told(self) -> bool:
-        """Whether the channel tells of turns; else there is the screen."""
+    def _is_reported(self) -> bool:
+        """Whether the channel reports turns; if not, the screen is read."""
         return self._channel.tells and not self._channel.missing()
 
     def exited(self, status: int, now: float) -> None:
@@ -129,23 +105,21 @@ class Observer:
         self.turns.abandon("failed", self.error.to_a2a_error(), now)
 
     def check(self, now: float) -> float | None:
-        """Look, where it is time to; seconds until the next time, if there is one."""
+        """Do what is due now. Returns the seconds until the next check, if one is due."""
         busy = self.turns.current is not None or self.verdict.status != READY
         if self._last.is_time_to_poll(now, busy, self._is_entered(now)):
             self._last.poll = now
             self._take(self._channel.poll(), now)
-        quiet = self._last.quiet(now)
+        is_quiet = self._last.quiet(now) >= moments.SETTLE
         if self._last.is_time_to_look(now):
-            self._look(now, settled=quiet >= moments.SETTLE)
+            self._look(now, settled=is_quiet)
         self._listen(now)
         self._resolve(now)
-        if not self._stopped:
+        if self._stopped is None:
             self._settle_turn(now)
-        elif self._stopped.is_due(now, quiet):
+        elif now - self._stopped[1] >= (moments.STOPPED_SETTLE if is_quiet else moments.STOPPED_AT_MOST):
             self._end_stopped(now)
         return self._next(now)
-
-    # --- evidence -----------------------------------------------------------------------------------------
 
     def _look(self, now: float, settled: bool) -> None:
         self._last.look = now
@@ -158,7 +132,7 @@ class Observer:
             self._model.observe(SCREEN, means, now, "screen: the mark of its profile")
             return
         if settled:
-            if self._last.news:  # else a human types: a draft tells nothing of the agent
+            if self._last.news:  # otherwise a human is typing: a draft says nothing about the agent
                 self._model.observe(SCREEN, (READY, PROCESSING), now, "screen: no question on it")
             self._last.news = False
             self.error = self._reader.error()
@@ -173,7 +147,7 @@ class Observer:
         return None if self._idle.shows_idle(self._screen.text, self._screen.mode) else prompt
 
     def _listen(self, now: float) -> None:
-        """What the idle strategy of the profile makes of screen and silence."""
+        """Apply the idle strategy of the profile to the screen and to silence."""
         if self.prompt is not None or not self._idle.is_idle(now, self._screen.text, self._screen.mode):
             return
         if self._signals.shows_work(self._screen.text()):
@@ -190,31 +164,30 @@ class Observer:
             if isinstance(fact, StateSeen):
                 self._model.observe(fact.source, fact.says, now, fact.why)
             elif isinstance(fact, TurnEnded) and fact.outcome == "interrupted":
-                self._stopped.keep(fact, now)
+                self._stopped = fact, now
             elif isinstance(fact, Failed) or (isinstance(fact, TurnEnded) and fact.error is not None):
                 self.turns.take(replace(fact, error=self._explained(fact.error or {})), now)
             else:
                 self.turns.take(fact, now)
 
     def _end_stopped(self, now: float) -> None:
-        for end in self._stopped.release():
+        if self._stopped is not None:
+            (end, _), self._stopped = self._stopped, None
             self.turns.take(end, now)
 
     def _explained(self, event: dict[str, Any]) -> dict[str, Any]:
-        """What a channel tells of an error, with a code and a message; some leave that to the screen."""
+        """An error from a channel, with a code and a message; the screen has what the channel leaves out."""
         found = self._reader.errors.detect_event(event)
         if found is None and all(isinstance(event.get(key), str) for key in ("code", "message")):
-            return event  # an agent that tells by itself has said both
+            return event  # an agent that sends events itself has set both
         if found is None or found.message == UNTOLD:
             found = self._reader.error() or found
         return (found or DetectedError("AGENT_ERROR", UNTOLD)).to_a2a_error()
 
     def _is_entered(self, now: float) -> bool:
-        """Whether a turn may have begun that nobody has told of yet: a transcript lags behind the screen."""
+        """Whether a turn may have begun that is not reported yet: a transcript lags behind the screen."""
         waits = self._channel.tells and self.turns.current is None
         return waits and now - self._last.submit < moments.ENTERED
-
-    # --- verdict ------------------------------------------------------------------------------------------
 
     def _resolve(self, now: float) -> None:
         before, self.verdict = self.verdict, self._model.verdict(now)
@@ -227,31 +200,31 @@ class Observer:
             self._on_status(self.verdict)
 
     def _settle_turn(self, now: float) -> None:
-        """READY, and settled: a turn that nobody has ended is over."""
+        """End a turn whose end was not reported, when the agent has been READY for long enough."""
         turn = self.turns.current
         if turn is None or self.verdict.status != READY or self._last.unseen:
             return
         if turn.prompt is None and self._last.output < turn.started_at:
-            return  # only Enter was seen: it has not even been echoed
+            return  # only Enter was seen, and there was no echo yet
         was_busy = turn.busy or self._last.ready > turn.started_at
         settled_at = max(self._last.ready, self._last.output, turn.started_at)
         self._take(self._channel.poll(), now)
         settle = moments.TURN_SETTLE if was_busy else moments.TURN_SETTLE_UNSEEN
         if self._channel.unfinished():
             settle = moments.TURN_SETTLE_UNFINISHED
-        if now - settled_at < settle or self.turns.current is not turn or self._stopped:
+        if now - settled_at < settle or self.turns.current is not turn or self._stopped is not None:
             return
         if not was_busy and not turn.accepted and self._would_tell(turn):
-            self.turns.forget()  # a command of its own, or a prompt that it queues
+            self.turns.forget()  # a command of the CLI itself, or a prompt that it queued
         else:
             self.turns.settle(*self._outcome(turn), now)
 
     def _would_tell(self, turn: Turn) -> bool:
-        """Whether a title or a channel tells of every turn of this CLI."""
+        """Whether a title or a channel would have reported this turn."""
         return self._signals.tells_states and (turn.prompt is None or self._channel.tells_all)
 
     def _outcome(self, turn: Turn) -> tuple[str, dict[str, Any] | None]:
-        """How a turn has ended of whose end nobody has told, as the screen shows it."""
+        """How the screen shows that a turn ended whose end was not reported."""
         if self._reader.was_stopped(turn.prompt):
             return "interrupted", None
         if self.error is None:
@@ -263,7 +236,7 @@ class Observer:
         waits = [self._idle.next_check(now), self.verdict.overruled_in]
         if self._last.unseen:
             waits.append(self._last.next_look(now))
-        if self._stopped:
+        if self._stopped is not None:
             waits.append(moments.TURN_SETTLE)
         if self.turns.current is not None:
             waits.append(moments.TURN_SETTLE if is_ready else moments.POLL_AT_LEAST)
@@ -274,26 +247,15 @@ class Observer:
         times = [wait for wait in waits if wait is not None]
         return max(min(times), moments.SOONEST) if times else None
 
-    # --- for people ---------------------------------------------------------------------------------------
-
     def explain(self, now: float) -> dict[str, Any]:
-        """The verdict and everything behind it."""
+        """The verdict and all evidence, for `synapse why`."""
         verdict = self._model.verdict(now)
         return {
             "status": verdict.status,
             "reason": verdict.reason,
             "confidence": round(verdict.confidence, 2),
             "overruled_in": verdict.overruled_in,
-            "evidence": [
-                {
-                    "source": e.source,
-                    "says": list(e.says),
-                    "why": e.why,
-                    "age": round(now - e.at, 2),
-                    "since": round(now - e.since, 2),
-                }
-                for e in self._model.evidence()
-            ],
+            "evidence": [e.to_dict(now) for e in self._model.evidence()],
             "against": [e.why for e in verdict.against],
             "missing": self._channel.missing(),
             "channel": self._channel.name,

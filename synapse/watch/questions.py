@@ -1,76 +1,42 @@
-"""Whether an agent waits for an answer, and what it asks.
+"""Detects whether an agent waits for an answer, and what it asks.
 
-`detect` reads the last line of an output, as the specification has it. `detect_screen` reads a rendered
-screen and reports only what is live: a menu or dialog at the bottom (`menus.py`), or a question on the
-line where the cursor stands. An agent at its composer asks nothing, whatever its last reply says.
+`detect` reads the last line of an output, as the specification says. `detect_screen` reads a rendered screen
+and reports only what is live: a menu or dialog at the bottom (`menus.py`), or a question on the line of the
+cursor. An agent that shows its composer asks nothing, whatever its last reply says.
 
-Pure: nothing is remembered from one call to the next. Half-painted screens look like anything, so ask when
+Nothing is remembered between calls. A screen that is half painted can look like anything, so call it when
 the output has been quiet for a moment.
 """
 
 import re
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
 
 from synapse.agents.look import Look
 from synapse.watch import looks
-from synapse.watch.menus import LINE, Cursor, Menu, composer, find_menu, screen_rows
+from synapse.watch.menus import LINE, Cursor, InputPrompt, composer, find_menu, screen_rows
+
+__all__ = ["TYPES", "InputPrompt", "InputRequiredDetector"]
 
 Pattern = tuple[re.Pattern[str], list[str] | None]
-TYPES = ("confirmation", "selection", "text", "password")
-
-
-@dataclass
-class InputPrompt:
-    """What an agent asks. `keys` gives the key that takes each option, by the names of `synapse.keys`."""
-
-    prompt_text: str
-    input_type: str
-    options: list[str] | None = None
-    default: str | None = None
-    question: str | None = None
-    subject: str | None = None  # the command or file that the question is about
-    detail: str | None = None  # all that the dialog says
-    keys: dict[str, str] | None = None
-    cancel: str | None = None
-
-    def to_a2a_format(self) -> dict[str, object]:
-        more = {
-            "question": self.question,
-            "subject": self.subject,
-            "detail": self.detail,
-            "keys": self.keys,
-            "cancel": self.cancel,
-        }
-        return {
-            "type": self.input_type,
-            "prompt": self.prompt_text,
-            "options": self.options,
-            "default": self.default,
-        } | {name: value for name, value in more.items() if value}
+TYPES = ("confirmation", "password", "selection", "text")  # in the order in which they are tried
 
 
 class InputRequiredDetector:
-    CONFIRMATION_PATTERNS: tuple[tuple[str, list[str]], ...] = (
-        (r"\(y/n\)\s*[:\?]?\s*$", ["y", "n"]),
-        (r"\[Y/n\]\s*[:\?]?\s*$", ["Y", "n"]),
-        (r"\[y/N\]\s*[:\?]?\s*$", ["y", "N"]),
-        (r"yes/no\s*[:\?]?\s*$", ["yes", "no"]),
-        (r"続行しますか", ["y", "n"]),
-        (r"Continue\?", ["y", "n"]),
-    )
+    PATTERNS: Mapping[str, tuple[tuple[str, list[str] | None], ...]] = {
+        "confirmation": (
+            (r"\(y/n\)\s*[:\?]?\s*$", ["y", "n"]),
+            (r"\[Y/n\]\s*[:\?]?\s*$", ["Y", "n"]),
+            (r"\[y/N\]\s*[:\?]?\s*$", ["y", "N"]),
+            (r"yes/no\s*[:\?]?\s*$", ["yes", "no"]),
+            (r"続行しますか", ["y", "n"]),
+            (r"Continue\?", ["y", "n"]),
+        ),
+        "password": ((r"(?:Password|パスワード|Secret|Token):\s*$", None),),
+        "text": ((r"(?:Enter\s+[\w\s]+:|Input:|Name:|Value:|>)\s*$", None),),
+    }
     SELECTION_PATTERN = re.compile(r"(?:\[(\d+(?:/\d+)+)\]|\((\d+)\)\s*\w+)", re.IGNORECASE)
-    TEXT_INPUT_PATTERNS = (
-        r"Enter\s+[\w\s]+:\s*$",
-        r"Input:\s*$",
-        r"Name:\s*$",
-        r"Value:\s*$",
-        r">\s*$",
-        r">>>\s*$",
-    )
-    PASSWORD_PATTERNS = (r"Password:\s*$", r"パスワード:\s*$", r"Secret:\s*$", r"Token:\s*$")
 
-    # What only a live line says: `detect` would find these anywhere.
+    # Only for the line of the cursor: `detect` would find these anywhere.
     SCREEN_PATTERNS: tuple[tuple[str, str, list[str] | None], ...] = (
         (r"\(yes/no(?:/\[fingerprint\])?\)\s*[:?]?\s*$", "confirmation", ["yes", "no"]),  # ssh
         (r"press (?:enter|return|any key) to continue\W*$", "confirmation", None),
@@ -82,7 +48,6 @@ class InputRequiredDetector:
     _LETTERED_LINE = re.compile(r"\(\w\)\w*(?:/\(\w\)[\w' ]*)+(?:\s*\[(\w+)\])?\s*[:?]?\s*$")
     _ENDS = re.compile(r"(?:[\s?？:：.。]|[\[(][^\])]*[\])])*$")  # nothing after a question but how to answer
     _YES_NO = re.compile(r"[\[(](y)/(n)[\])]", re.IGNORECASE)
-    _SECRET = re.compile(r"password|passphrase|secret|token|api key|code here|パスワード", re.IGNORECASE)
 
     def __init__(
         self,
@@ -90,18 +55,13 @@ class InputRequiredDetector:
         enabled: bool = True,
         look: Look | None = None,
     ) -> None:
-        """`additional_patterns`: (regular expression, type, options), the type one of TYPES. `look`: how the
-        CLI draws its composer and its dialogs; without one, as the CLIs that are known do."""
+        """`additional_patterns`: (regular expression, type, options), the type one of TYPES. `look` says how
+        the CLI draws its composer and its dialogs; default: as the built-in CLIs do."""
         self.enabled = enabled
         self._look = look or looks.known()
-        self._builtin: dict[str, list[Pattern]] = {
-            "confirmation": _compile(self.CONFIRMATION_PATTERNS),
-            "password": _compile((pattern, None) for pattern in self.PASSWORD_PATTERNS),
-            "selection": [],
-            "text": _compile((pattern, None) for pattern in self.TEXT_INPUT_PATTERNS),
-        }
-        self._added: dict[str, list[Pattern]] = {kind: [] for kind in TYPES}
+        self._builtin = {kind: _compile(self.PATTERNS.get(kind, ())) for kind in TYPES}
         self._live = [(kind, *_compile([(pattern, o)])[0]) for pattern, kind, o in self.SCREEN_PATTERNS]
+        self._added: dict[str, list[Pattern]] = {kind: [] for kind in TYPES}
         for pattern, kind, options in additional_patterns or ():
             if kind not in TYPES:
                 raise ValueError(f"a prompt is of type {', '.join(TYPES)}, not {kind!r}")
@@ -113,7 +73,7 @@ class InputRequiredDetector:
             return None
         last_line = output.strip().rsplit("\n", 1)[-1].strip()
         tail = last_line[-LINE:]
-        for kind in ("confirmation", "password", "selection", "text"):
+        for kind in TYPES:
             if kind == "selection" and (match := self.SELECTION_PATTERN.search(tail)):
                 return InputPrompt(last_line, kind, match[1].split("/") if match[1] else None)
             for pattern, options in self._builtin[kind] + self._added[kind]:
@@ -124,47 +84,27 @@ class InputRequiredDetector:
     def detect_screen(
         self, lines: Sequence[str], cursor: Cursor | None, cursor_visible: bool | None = None
     ) -> InputPrompt | None:
-        """What the screen asks now. `cursor` is (column, row); tell `cursor_visible` where it is known."""
+        """What the screen asks now. `cursor` is (column, row); `cursor_visible` is None if unknown."""
         if not self.enabled:
             return None
         rows = screen_rows(lines)
         if not rows or (cursor_visible and cursor is not None and cursor[1] >= len(rows)):
-            return None  # a cursor shown below everything: the program that drew this has gone
+            return None  # a visible cursor below everything: the program that drew this has ended
         if composer(rows, cursor, cursor_visible, self._look) is not None:
             return None
-        if menu := find_menu(rows, cursor, cursor_visible, self._look):
-            return self._from_menu(menu)
-        return self._added_line(rows[-1]) or self._line(rows, cursor)
+        menu = find_menu(rows, cursor, cursor_visible, self._look)
+        return menu or self._added_line(rows[-1].strip()) or self._line(rows, cursor)
 
-    def _from_menu(self, menu: Menu) -> InputPrompt:
-        words = [re.split(r"\W", option.lower(), maxsplit=1)[0] for option in menu.options]
-        kind = "confirmation" if sorted(words) == ["no", "yes"] or len(words) == 1 else "selection"
-        if menu.wants_text:
-            kind = "password" if self._SECRET.search(f"{menu.question}\n{menu.detail}") else "text"
-        text = "\n".join(part for part in (menu.question, menu.subject) if part)
-        return InputPrompt(
-            prompt_text=text,
-            input_type=kind,
-            options=None if menu.wants_text else menu.options,
-            default=None if menu.wants_text else menu.default,
-            question=menu.question,
-            subject=menu.subject,
-            detail=menu.detail,
-            keys=menu.keys,
-            cancel=menu.cancel,
-        )
-
-    def _added_line(self, last: str) -> InputPrompt | None:
-        """The profile's own patterns, on the last line wherever the cursor is: its author knows the CLI."""
-        text = last.strip()
-        for kind in ("confirmation", "password", "selection", "text"):
-            for pattern, options in self._added[kind]:
+    def _added_line(self, text: str) -> InputPrompt | None:
+        """The profile's own patterns count on the last line wherever the cursor is."""
+        for kind, patterns in self._added.items():
+            for pattern, options in patterns:
                 if pattern.search(text[-LINE:]):
                     return InputPrompt(text, kind, options)
         return None
 
     def _line(self, rows: Sequence[str], cursor: Cursor | None) -> InputPrompt | None:
-        """A program that asks line by line: on the last line, with the cursor there, and nothing after it."""
+        """A program that asks line by line: on the last line, with the cursor there and nothing after it."""
         if cursor is not None and cursor[1] != len(rows) - 1:
             return None
         text = rows[-1].strip()
@@ -186,9 +126,7 @@ class InputRequiredDetector:
                 return InputPrompt(text, "selection", numbers)
         if tail.endswith(">"):
             return None  # a prompt at rest
-        if any(pattern.search(tail) for pattern, _ in self._builtin["text"]):
-            return InputPrompt(text, "text")
-        return None
+        return InputPrompt(text, "text") if any(p.search(tail) for p, _ in self._builtin["text"]) else None
 
     def _as_written(self, text: str, options: list[str] | None) -> list[str] | None:
         """[y/N] offers y and N: the patterns match in any case."""

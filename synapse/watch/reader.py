@@ -1,4 +1,4 @@
-"""What the screen of one CLI shows now: a question, an error, a turn that was stopped, a reply."""
+"""Reads the screen of one CLI: a question, an error, a stopped turn, a reply."""
 
 from __future__ import annotations
 
@@ -24,29 +24,26 @@ class ScreenReader:
         self.errors = ErrorDetector(look, channel.read_error)
 
     def question(self) -> InputPrompt | None:
-        return self._questions.detect_screen(self._lines(), self._screen.cursor, self._screen.cursor_visible)
+        return self._questions.detect_screen(*self._shown())
 
     def error(self) -> DetectedError | None:
-        found = self.errors.detect_screen(self._lines(), self._screen.cursor, self._screen.cursor_visible)
-        return self.errors.get_primary_error(found)
+        return self.errors.get_primary_error(self.errors.detect_screen(*self._shown()))
 
     def was_stopped(self, prompt: str | None) -> bool:
-        cursor, visible = self._screen.cursor, self._screen.cursor_visible
-        return self.errors.detect_interrupt(self._lines(), cursor, visible, prompt)
+        return self.errors.detect_interrupt(*self._shown(), prompt)
 
     def reply(self, prompt: str | None) -> str:
         lines = self._screen.contents().split("\n")
-        width = self._screen.size[0]
-        reply = extract_reply(lines, prompt, self._start_line, self._marks, width)
+        reply = extract_reply(lines, prompt, self._start_line, self._marks, width=self._screen.size[0])
         return reply.replace(self._response_end, "").rstrip() if self._response_end else reply
 
     def first_line(self) -> int:
         """The number of the line at the top of the screen, counted from the start of the scrollback."""
-        return max(self._screen.contents().count("\n") + 1 - len(self._lines()), 0)
+        return max(self._screen.contents().count("\n") - self._screen.text().count("\n"), 0)
 
     def turn_begins(self, line: int | None = None) -> None:
-        """The reply to what is submitted now stands below this line, or else on this screen."""
+        """The reply to what is submitted now is below this line; default: the top of the screen."""
         self._start_line = self.first_line() if line is None else line
 
-    def _lines(self) -> list[str]:
-        return self._screen.text().split("\n")
+    def _shown(self) -> tuple[list[str], tuple[int, int], bool]:
+        return self._screen.text().split("\n"), self._screen.cursor, self._screen.cursor_visible

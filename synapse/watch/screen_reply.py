@@ -1,4 +1,4 @@
-"""The reply of one turn, read from the rendered screen: for an agent that gives no better channel.
+"""Reads the reply of one turn from the rendered screen, for an agent without a better channel.
 
     ❯ what was asked              the echo; the last one of this prompt counts
     ● What the agent said, with   the reply: blocks under a mark, their rows indented by two cells
@@ -11,14 +11,14 @@
     ─────────────
       ? for shortcuts
 
-A program that works line by line has none of this: its reply is what stands between the line that was typed
-and the next prompt. Pure, and linear in the number of lines.
+A program that works line by line has none of this: its reply is between the typed line and the next prompt.
+The time is linear in the number of lines.
 """
 
 import re
 from bisect import bisect_left
 from collections.abc import Iterator
-from itertools import accumulate
+from itertools import accumulate, pairwise
 
 from synapse.agents.generic.screen import BULLETS, PROMPT_ENDS
 from synapse.agents.look import Marks
@@ -26,8 +26,9 @@ from synapse.terminal import cells
 from synapse.watch import looks
 from synapse.watch.menus import matches
 
-Row = tuple[str, str]  # a text, and the row of the screen it had; "" where it is never joined to another
+Row = tuple[str, str]  # a text, and its row on the screen; "" if it is never joined to another
 
+DRAFT_ROWS = 24  # more rows with text are not a draft
 _FRAME = "│┃▌▐"
 _RULE = re.compile(r"(?: ?| {20,})[╭╰]?([─━═▄▀▔▁])\1{2,}(?:.*\1\1)?[╮╯]?")
 _PROMPT = re.compile(rf"(?:[^\s{PROMPT_ENDS}][^{PROMPT_ENDS}]{{0,60}})?[{PROMPT_ENDS}]+(?=\s|$)")
@@ -49,8 +50,8 @@ def extract_reply(
     width: int | None = None,
 ) -> str:
     """`lines` is scrollback and screen at the end of the turn, `start` a line at or before the echo. With the
-    window's `width`, rows that the CLI itself has wrapped are put together again. `marks` is what the CLI
-    draws around a reply; without it, what the CLIs that are known draw."""
+    window's `width`, rows that the CLI has wrapped are joined again. `marks` is what the CLI draws around a
+    reply; default: what the built-in CLIs draw."""
     marks = marks or looks.known().reply
     lines = [line.rstrip() for line in lines]
     live, label = _live_area(lines, marks)
@@ -69,8 +70,8 @@ def extract_reply(
 
 
 def _live_area(lines: list[str], marks: Marks) -> tuple[int, str]:
-    """Where composer and footer begin; for a program that works line by line also its prompt."""
-    last = len(_trimmed(lines, top=False)) - 1
+    """Where composer and footer begin; for a program that works line by line, also its prompt."""
+    last = max((n for n, line in enumerate(lines) if line), default=-1)
     composer = re.compile(rf" {{0,2}}(?:[{_FRAME}] ?)?[{re.escape(marks.echo)}*!](?:\s|$)")
     closed, below = False, 0
     for index in range(last, -1, -1):
@@ -86,12 +87,11 @@ def _live_area(lines: list[str], marks: Marks) -> tuple[int, str]:
         if not closed and _is_edge(line, marks):
             closed, below = True, 0
         below += line != ""
-        if (
-            below > 24 or line[:1] == "╭" or _is_marked(line, marks)
-        ):  # too long for a draft; more of the reply
+        if below > DRAFT_ROWS or line[:1] == "╭" or _is_marked(line, marks):
             break
-    found = _PROMPT.fullmatch(lines[last]) if last >= 0 else None
-    return (last, lines[last]) if found else (last + 1, "")
+    if last >= 0 and _PROMPT.fullmatch(lines[last]):
+        return last, lines[last]
+    return last + 1, ""
 
 
 def _is_rule(line: str) -> bool:
@@ -103,7 +103,7 @@ def _is_edge(line: str, marks: Marks) -> bool:
 
 
 def _over_hints(lines: list[str], top: int) -> int:
-    """Above the bar of a composer there may be a rule and a row of hints."""
+    """A rule and a row of hints may be above the bar of a composer."""
     if lines[top].lstrip().startswith("▄"):
         for index in range(top - 1, max(top - 5, -1), -1):
             if _is_rule(lines[index]) and lines[index].lstrip()[0] == "─":
@@ -112,7 +112,7 @@ def _over_hints(lines: list[str], top: int) -> int:
 
 
 def _is_footer(rows: list[str], marks: Marks) -> bool:
-    """Under a composer with no rules. Below an echo there would be a mark, so not all would be indented."""
+    """Whether the rows are below a composer without rules: below an echo, not all would be indented."""
     return not any(row[:2].strip() for row in rows) and any(_finds(marks.footer, row) for row in rows[-3:])
 
 
@@ -123,9 +123,9 @@ def _finds(patterns: tuple[str, ...], row: str) -> bool:
 def _after_echo(
     lines: list[str], first: int, live: int, prompt: str | None, marks: Marks, label: str
 ) -> tuple[int, str]:
-    """The line after the last echo of the prompt, and what stands before the text in the echo.
+    """The line after the last echo of the prompt, and what is before the text in the echo.
 
-    Compared without blanks and marks: however the CLI has wrapped and framed the prompt, that is the same."""
+    Compared without blanks and marks, because the CLI may wrap and frame the prompt."""
     ignored = str.maketrans("", "", marks.echo + _FRAME)
 
     def squash(text: str) -> str:
@@ -160,13 +160,12 @@ def _after_echo(
     if index < 0:
         return _after_unmarked(lines, first, live, marks), ""
     if wanted and not alike:
-        return live, ""  # only older turns are here: this prompt was taken back, or never shown
+        return live, ""  # there are only older turns: this prompt was taken back, or never shown
     return (index + 1 if label else _echo_end(lines, index, live, column, marks)), lines[index][:column]
 
 
 def _after_unmarked(lines: list[str], first: int, live: int, marks: Marks) -> int:
-    """The line after an echo whose head is gone: two rows are blank below it, and one between the blocks of
-    a reply."""
+    """The line after an echo without its first row: two blank rows follow it, but one a block of a reply."""
     for index in range(first, live):
         if _is_marked(lines[index], marks):
             return index if index >= first + 3 and not any(lines[index - 2 : index]) else first
@@ -187,7 +186,7 @@ def _echo_end(lines: list[str], index: int, live: int, column: int, marks: Marks
 
 
 def _before_question(rows: list[str], marks: Marks) -> list[str]:
-    """Where there is no composer, a rule below the reply may begin what stands in its place."""
+    """Without a composer, a rule below the reply may begin the dialog in its place."""
     marked = False
     for index, row in enumerate(rows):
         marked = marked or _is_marked(row, marks)
@@ -198,10 +197,8 @@ def _before_question(rows: list[str], marks: Marks) -> list[str]:
 
 def _before_next(rows: list[str], lead: str) -> list[str]:
     """Up to the echo of a later turn."""
-    for index, row in enumerate(rows):
-        if lead and row.startswith(lead):
-            return rows[:index]
-    return rows
+    end = next((n for n, row in enumerate(rows) if lead and row.startswith(lead)), len(rows))
+    return rows[:end]
 
 
 def _without_tail(rows: list[str], marks: Marks) -> list[str]:
@@ -218,10 +215,8 @@ def _is_marked(row: str, marks: Marks) -> bool:
 def _hangs(rows: list[str], marks: Marks) -> bool:
     """Whether the rows are blocks under marks, or the rest of one; a stray row after a resize is allowed."""
     marked = sum(_is_marked(row, marks) for row in rows)
-    loose = sum(
-        row[:2].strip() != "" and not (_is_marked(row, marks) or _is_rule(row) or _is_own(row, marks))
-        for row in rows
-    )
+    others = [row for row in rows if row[:2].strip() and not _is_marked(row, marks)]
+    loose = sum(not (_is_rule(row) or _is_own(row, marks)) for row in others)
     return loose * 10 <= len(rows) if marked else loose == 0
 
 
@@ -245,7 +240,7 @@ def _said(rows: list[str], hanging: bool, marks: Marks) -> Iterator[Row]:
             while end < len(rows) and not rows[end][:1].strip() and not _is_rule(rows[end]):
                 end += 1
             kept = _block(rows[index:end], marks)
-        if row or not gap:  # the blank rows after what is left out go with it
+        if row or not gap:  # blank rows after what is left out are left out too
             yield from kept
             gap = not kept
         index = end
@@ -269,7 +264,7 @@ def _block(rows: list[str], marks: Marks) -> list[Row]:
 
 
 def _is_outcome(row: str, number: int, marks: Marks) -> bool:
-    """In the next row; further down only an elbow says so, for another sign may be a table's."""
+    """In the next row; further down only an elbow counts, because other signs may belong to a table."""
     return matches(marks.outcome, row) and (number == 1 or _has_elbow(row, marks))
 
 
@@ -278,7 +273,7 @@ def _has_elbow(row: str, marks: Marks) -> bool:
 
 
 def _box(rows: list[str], index: int, marks: Marks) -> tuple[int, list[Row]]:
-    """A round box: a tool call is left out, and of anything else the frame."""
+    """A round box: a tool call is left out; anything else loses its frame."""
     end = index + 1
     while end < len(rows) and rows[end].lstrip()[:1] in tuple(_FRAME):
         end += 1
@@ -288,7 +283,7 @@ def _box(rows: list[str], index: int, marks: Marks) -> tuple[int, list[Row]]:
 
 
 def _unnumbered(rows: list[Row], width: int | None) -> Iterator[Row]:
-    """Code without its line numbers: a run that counts from 1 in one column, wrapped lines among them."""
+    """Code without its line numbers: a run that counts from 1 in one column, with wrapped lines."""
     number, column, code, above = 0, 0, "", ""
     for text, row in [*rows, ("", "")]:
         if number and text and not text[: column + 1].strip():
@@ -307,28 +302,21 @@ def _unnumbered(rows: list[Row], width: int | None) -> Iterator[Row]:
 
 
 def _joined(rows: list[Row], width: int) -> list[str]:
-    """Rows put together that were one line: prose, and the next word had no room left."""
+    """Joins rows that were one line: prose, where the next word did not fit."""
     made: list[list[str]] = []
-    above: Row = ("", "")
-    for row in rows:
+    for above, row in pairwise([("", ""), *rows]):
         if _goes_on(above, row, width):
             made[-1] += [_gap(above, row[0].lstrip(), width), row[0].lstrip()]
         else:
             made.append([row[0]])
-        above = row
     return ["".join(parts) for parts in made]
 
 
 def _goes_on(above: Row, row: Row, width: int) -> bool:
     (before, whole), (text, joinable) = above, row
-    if (
-        not before
-        or not text
-        or not joinable
-        or len(whole) * 4 < width
-        or _OPENS.match(text)
-        or _FIXED.match(before)
-    ):
+    if not (before and text and joinable) or len(whole) * 4 < width:
+        return False
+    if _OPENS.match(text) or _FIXED.match(before):
         return False
     item = _ITEM.match(before)
     if _indent(text) not in (_indent(before), item.end() if item else -1):
@@ -339,26 +327,20 @@ def _goes_on(above: Row, row: Row, width: int) -> bool:
 
 
 def _gap(above: Row, text: str, width: int) -> str:
-    """What stood between two rows before they were wrapped: a space, or nothing."""
+    """What was between two rows before they were wrapped: a space, or nothing."""
     before, whole = above
     wide = (cells.width(before[-1]) == 2) + (cells.width(text[0]) == 2)
-    if wide == 1:  # as the same text does it elsewhere: 日本語 and, or 日本語and
-        tight, loose = (
-            len(re.findall(f"[ぁ-鿿]{space}[!-~]|[!-~]{space}[ぁ-鿿]", before + "\n" + text))
-            for space in ("", " ")
-        )
-        return " " if loose >= tight else ""
+    if wide == 1:  # as in the rest of the text: 日本語 and, or 日本語and
+        both = f"{before}\n{text}"
+        tight = len(re.findall("[ぁ-鿿][!-~]|[!-~][ぁ-鿿]", both))
+        return " " if len(re.findall("[ぁ-鿿] [!-~]|[!-~] [ぁ-鿿]", both)) >= tight else ""
     cut = cells.width(whole) >= width and (" " not in before.strip() or re.search(r"/\S*/\S*$", before))
     return "" if wide or cut else " "
 
 
-def _trimmed(rows: list[str], top: bool = True) -> list[str]:
-    first, last = 0, len(rows)
-    while first < last and not rows[last - 1].strip():
-        last -= 1
-    while top and first < last and not rows[first].strip():
-        first += 1
-    return rows[first:last]
+def _trimmed(rows: list[str]) -> list[str]:
+    filled = [n for n, row in enumerate(rows) if row.strip()]
+    return rows[filled[0] : filled[-1] + 1] if filled else []
 
 
 def _indent(row: str) -> int:

@@ -1,20 +1,21 @@
-"""What the profile says about titles, OSC sequences and the screen: which state each of them means."""
+"""The profile's rules for titles, OSC sequences and the screen: which state each of them means."""
 
 from __future__ import annotations
 
 import re
+from typing import TypeVar
 
 from synapse.agents.base import OSC, TITLE
-from synapse.profiles.loader import Profile, Signal
+from synapse.profiles.fields import OscSignal, Profile, Signal
 from synapse.registry import PROCESSING
 from synapse.terminal.screen import Screen
 from synapse.watch.status import StatusModel
 
-Rules = list[tuple[Signal, re.Pattern[str]]]
+Rule = TypeVar("Rule", Signal, OscSignal)
 
 
 class SignalReader:
-    """Tells the model of a title or a sequence once, when it changes. `titles` off: of the screen alone."""
+    """Adds a title or a sequence to the model once, when it changes. `titles` off: only the screen counts."""
 
     def __init__(self, profile: Profile, titles: bool) -> None:
         self._title_rules = _compiled(profile.signals.title if titles else ())
@@ -43,15 +44,15 @@ class SignalReader:
             if regex.search(self._title):
                 model.observe(TITLE, rule.means, now, f"title {self._title.strip()[:40]!r}")
                 return
-        model.forget(TITLE)  # it has gone back to a title that tells nothing
+        model.forget(TITLE)  # a title without a meaning
 
     def means(self, text: str) -> tuple[str, ...]:
-        """What the first mark on the screen means; nothing where there is none."""
+        """The states that the first match on the screen means; empty if there is none."""
         return next((rule.means for rule, regex in self._screen_rules if regex.search(text)), ())
 
     def shows_work(self, text: str) -> bool:
         return any(PROCESSING in rule.means and regex.search(text) for rule, regex in self._screen_rules)
 
 
-def _compiled(signals: tuple[Signal, ...]) -> Rules:
+def _compiled(signals: tuple[Rule, ...]) -> list[tuple[Rule, re.Pattern[str]]]:
     return [(signal, re.compile(signal.pattern)) for signal in signals]

@@ -1,11 +1,9 @@
-"""What an agent is doing, resolved from evidence.
+"""The status of an agent, resolved from evidence.
 
-Each source says what it has last seen, and when. Sources are trusted in this order: the process itself;
-hooks, notifications and transcripts, which tell what happened; titles and OSC sequences, which tell a state;
-the rendered screen; silence. A better source wins over a lesser one, but not for ever: events get lost, and
-then a lesser source that has seen something newer, and goes on saying so, wins after a bounded time.
-
-Pure: evidence and the time go in, a verdict with its reasons comes out.
+Each source reports what it last saw, and when. Sources are trusted in this order: the process itself; hooks,
+notifications and transcripts, which report events; titles and OSC sequences, which show a state; the rendered
+screen; silence. A more trusted source wins, but not for ever: events get lost, so a less trusted source wins
+if it is newer and still says the same after a bounded time.
 """
 
 from __future__ import annotations
@@ -18,8 +16,8 @@ from synapse.registry import PROCESSING
 TRUST = {PROCESS: 6, HOOK: 5, TRANSCRIPT: 5, OSC: 4, TITLE: 3, SCREEN: 2, SILENCE: 1}
 CONFIDENCE = {6: 1.0, 5: 0.99, 4: 0.97, 3: 0.95, 2: 0.8, 1: 0.5, 0: 0.3}
 
-# How long a newer, lesser source must contradict before it is believed. A title follows its hook by up to
-# 0.1 s, and a transcript by as much again; two lesser sources that agree need less.
+# Seconds for which a newer, less trusted source must contradict before it wins. A title follows its hook by
+# up to 0.1 s, and a transcript by as much again; two sources that agree need less time.
 HEAL_ALONE = 1.5
 HEAL_TOGETHER = 0.5
 
@@ -27,7 +25,7 @@ HEAL_TOGETHER = 0.5
 @dataclass(frozen=True)
 class Evidence:
     source: str
-    says: tuple[str, ...]  # the statuses it allows: a title may not tell idle from waiting
+    says: tuple[str, ...]  # the possible statuses: a title may not distinguish idle from waiting
     since: float  # when it began to say so
     at: float  # when it last did
     why: str
@@ -35,6 +33,10 @@ class Evidence:
     @property
     def trust(self) -> int:
         return TRUST[self.source]
+
+    def to_dict(self, now: float) -> dict[str, object]:
+        age, since = round(now - self.at, 2), round(now - self.since, 2)
+        return {"source": self.source, "says": list(self.says), "why": self.why, "age": age, "since": since}
 
     def contradicts(self, other: Evidence) -> bool:
         return self.at > other.at and not set(self.says) & set(other.says)
@@ -54,12 +56,12 @@ class StatusModel:
 
     def __init__(self) -> None:
         self._latest: dict[str, Evidence] = {}
-        self._status = PROCESSING  # the last verdict, which stands while the evidence cannot tell
+        self._status = PROCESSING  # the last verdict, which holds while the evidence is ambiguous
 
     def observe(self, source: str, says: str | tuple[str, ...], at: float, why: str) -> None:
         says = (says,) if isinstance(says, str) else says
         before = self._latest.get(source)
-        # An event is news each time; a state that is seen again goes on.
+        # An event is new each time; a state that is seen again continues.
         goes_on = before is not None and before.says == says and source not in (HOOK, TRANSCRIPT)
         since = before.since if before is not None and goes_on else at
         self._latest[source] = Evidence(source, says, since, at, why)
@@ -68,7 +70,7 @@ class StatusModel:
         self._latest.pop(source, None)
 
     def evidence(self) -> list[Evidence]:
-        """What is known, the most trusted first, of the equally trusted the newest."""
+        """The most trusted first, then the newest."""
         return sorted(self._latest.values(), key=lambda e: (-e.trust, -e.at))
 
     def verdict(self, now: float) -> Verdict:
@@ -89,7 +91,7 @@ class StatusModel:
         return Verdict(self._status, best.why, confidence, against, overruled_in)
 
     def _narrow(self, chosen: Evidence, known: list[Evidence]) -> str:
-        """One status where the chosen evidence allows several: what lesser sources leave of it."""
+        """If the evidence allows several statuses, less trusted sources decide between them."""
         left = chosen.says
         for other in known:
             common = tuple(status for status in left if status in other.says)
@@ -99,14 +101,14 @@ class StatusModel:
 
 
 def _overruled_at(best: Evidence, against: tuple[Evidence, ...], known: list[Evidence]) -> float | None:
-    """When the contradiction is to be believed; never, if it is a screen that cannot tell itself, or if a
-    state that is trusted more than it bears the event out."""
-    borne_out = max(
+    """When the contradiction wins. Never, if it is an ambiguous screen, or if a title or sequence that is
+    trusted more confirms the event."""
+    confirmed = max(
         (e.trust for e in known if e.source in (OSC, TITLE) and set(e.says) <= set(best.says)), default=0
     )
-    weighty = [e for e in against if e.trust > borne_out and (len(e.says) == 1 or e.trust > TRUST[SCREEN])]
+    weighty = [e for e in against if e.trust > confirmed and (len(e.says) == 1 or e.trust > TRUST[SCREEN])]
     if not weighty:
         return None
     begun = sorted(max(best.at, e.since) for e in weighty if set(e.says) & set(weighty[0].says))
     alone = max(best.at, weighty[0].since) + HEAL_ALONE
-    return min([alone, *(moment + HEAL_TOGETHER for moment in begun[1:2])])  # a second voice only hastens it
+    return min([alone, *(moment + HEAL_TOGETHER for moment in begun[1:2])])  # a second source only hastens it

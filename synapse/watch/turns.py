@@ -1,7 +1,7 @@
-"""The turns of an agent: a prompt that was accepted, what was done, and exactly what was said.
+"""The turns of an agent: the prompt, the tool calls, and exactly what the agent said.
 
-Fed with the facts of a channel and with the status; the rendered screen is asked only where nothing better is
-there. A turn that a human starts by typing is a turn like any other.
+The input is the facts of a channel and the status. The rendered screen is read only if there is nothing
+better. A turn that a human starts by typing is tracked like any other.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Turn:
     outcome: str | None = None  # completed | interrupted | failed
     reply: str = ""
     source: str | None = None  # exact | transcript | screen
-    accepted: bool = False  # the CLI itself has said that it took this prompt
+    accepted: bool = False  # the CLI itself has reported that it took this prompt
     busy: bool = False  # it was seen at work
     messages: dict[str, str] = field(default_factory=dict)
     tools: dict[str, dict[str, Any]] = field(default_factory=dict)
@@ -34,26 +34,22 @@ class Turn:
     error: dict[str, Any] | None = None
 
     def to_dict(self) -> dict[str, Any]:
+        plain = ("number", "prompt", "started_at", "ended_at", "outcome", "reply", "source")
+        counts = list(self.tokens.values())
         return {
-            "number": self.number,
-            "prompt": self.prompt,
-            "started_at": self.started_at,
-            "ended_at": self.ended_at,
-            "outcome": self.outcome,
-            "reply": self.reply,
-            "source": self.source,
+            **{name: getattr(self, name) for name in plain},
             "messages": list(self.messages.values()),
             "tools": list(self.tools.values()),
             "usage": {
-                "input_tokens": sum(count for count, _ in self.tokens.values()),
-                "output_tokens": sum(count for _, count in self.tokens.values()),
+                "input_tokens": sum(count for count, _ in counts),
+                "output_tokens": sum(count for _, count in counts),
             },
             "error": self.error,
         }
 
 
 class TurnTracker:
-    """`read_screen` gives the reply as the screen shows it, for the prompt if that is known."""
+    """`read_screen` returns the reply that the screen shows, to the prompt if that is known."""
 
     def __init__(self, read_screen: Callable[[str | None], str]) -> None:
         self._read_screen = read_screen
@@ -65,7 +61,7 @@ class TurnTracker:
         self.finished: deque[Turn] = deque(maxlen=HISTORY)
 
     def on_turn(self, begun: Callable[[Turn], None], ended: Callable[[Turn], None]) -> Callable[[], None]:
-        """Tell of turns from now on; what is returned ends that."""
+        """Call these for each turn from now on, until the returned function is called."""
         self._begun.append(begun)
         self._ended.append(ended)
 
@@ -76,13 +72,13 @@ class TurnTracker:
         return forget
 
     def on_said(self, said: Callable[[Turn], None]) -> None:
-        """Tell whenever the turn under way has said something more."""
+        """Call it whenever the current turn has a new message."""
         self._said.append(said)
 
     def take(self, fact: Fact, now: float) -> None:
         if isinstance(fact, PromptAccepted):
             self._accept(fact.text, now)
-        elif isinstance(fact, TurnEnded) and not self._is_told_again(fact):
+        elif isinstance(fact, TurnEnded) and not self._is_repeated(fact):
             turn = self.current or self._begin(None, now)
             turn.error = fact.error
             self._end(turn, fact.outcome, now, fact.reply)
@@ -94,23 +90,22 @@ class TurnTracker:
             if late is not None:
                 _note(late, fact)
             if isinstance(fact, Said) and self.current is not None:
-                self.current.error = None  # it was tried again
+                self.current.error = None  # the CLI has tried again
                 for callback in self._said:
                     callback(self.current)
 
     def submitted(self, now: float, prompt: str | None = None) -> None:
-        """Enter was pressed at a CLI that does not say what it accepts, or has not said so yet."""
+        """Enter was pressed in a CLI that does not report prompts, or has not reported this one yet."""
         if self.current is None:
             self._begin(prompt, now)
 
     def take_up(self, prompt: str, now: float) -> None:
-        """A turn that was under way before anybody watched."""
+        """Continue a turn that began before this host."""
         if self.current is None:
             self._begin(prompt, now).busy = True
 
     def settle(self, outcome: str, error: dict[str, Any] | None, now: float) -> None:
-        """The agent is READY: whatever turn was under way is over, told or not. What the channel has told of
-        its end counts before what is said here."""
+        """The agent is READY, so the current turn is over. An error from the channel counts first."""
         turn = self.current
         if turn is not None:
             outcome = "failed" if turn.error else outcome
@@ -118,18 +113,18 @@ class TurnTracker:
             self._end(turn, outcome, now, None)
 
     def forget(self) -> None:
-        """What looked like the beginning of a turn was none."""
+        """What looked like the beginning of a turn was not one."""
         self.current = None
         self._count -= 1
 
     def explain(self, untold: str, error: dict[str, Any]) -> None:
-        """The screen shows what the channel left `untold` when it said that the last turn has failed."""
+        """Set the error that the screen shows if the channel gave the last turn only the message `untold`."""
         last = self.finished[-1] if self.finished else None
         if self.current is None and last is not None and last.error and last.error["message"] == untold:
             last.error = error
 
     def abandon(self, outcome: str, error: dict[str, Any] | None, now: float) -> None:
-        """The agent itself is gone."""
+        """The agent has exited."""
         if self.current is not None:
             self.current.error = error
             self._end(self.current, outcome, now, None)
@@ -137,12 +132,12 @@ class TurnTracker:
     def _accept(self, prompt: str, now: float) -> None:
         turn = self.current
         if turn is not None and not turn.accepted and _same(turn.prompt, prompt):
-            turn.prompt, turn.accepted = prompt, True  # begun by Enter, told by the channel
+            turn.prompt, turn.accepted = prompt, True  # begun by Enter, then reported by the channel
             for callback in self._begun:
                 callback(turn)
             return
         if turn is not None:
-            self._end(turn, "completed", now, None)  # steered: the next prompt has cut it off
+            self._end(turn, "completed", now, None)  # the next prompt has cut it off
         self._begin(prompt, now, accepted=True)
 
     def _begin(self, prompt: str | None, now: float, accepted: bool = False) -> Turn:
@@ -167,27 +162,26 @@ class TurnTracker:
         for callback in self._ended:
             callback(turn)
 
-    def _is_told_again(self, fact: TurnEnded) -> bool:
-        """A hook that came twice, or two channels that tell the same."""
+    def _is_repeated(self, fact: TurnEnded) -> bool:
+        """A hook that came twice, or an end that two sources report."""
         last = self.finished[-1] if self.finished and self.current is None else None
         if last is None or last.outcome != fact.outcome:
             return False
         return fact.outcome == "interrupted" or (fact.reply is not None and last.reply == fact.reply)
 
     def _latecomer(self) -> Turn | None:
-        """A transcript lags behind its hook: what comes now belongs to the turn that has just ended."""
+        """The turn that has just ended: a transcript lags behind its hook."""
         return self.finished[-1] if self.finished and self.finished[-1].source == EXACT else None
 
 
 def _same(known: str | None, told: str) -> bool:
-    """Whether a prompt is the one that was accepted: CLIs trim and fold white space, and of some only the
-    beginning is known."""
+    """Compares words: CLIs change white space, and of some prompts only the beginning is known."""
     words = [] if known is None else known.split()
     return words == told.split()[: len(words)]
 
 
 def _note(turn: Turn, fact: Said | ToolUsed | TokensUsed) -> None:
-    turn.busy = True  # even if all of it was over before anybody looked
+    turn.busy = True  # even if it was over before the next look
     if isinstance(fact, Said):
         turn.messages[fact.key or str(len(turn.messages))] = fact.text
     elif isinstance(fact, ToolUsed):

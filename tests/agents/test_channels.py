@@ -21,8 +21,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from synapse.agents import flags
-from synapse.agents.base import Surroundings
-from synapse.agents.channels import open_channel
+from synapse.agents.base import Surroundings, open_channel
 from synapse.agents.facts import (
     Fact,
     Failed,

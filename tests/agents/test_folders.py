@@ -13,8 +13,7 @@ from pathlib import Path
 import pytest
 
 from synapse.agents import folders
-from synapse.agents.base import Surroundings
-from synapse.agents.channels import open_channel
+from synapse.agents.base import Surroundings, open_channel
 from synapse.errors import SynapseError
 from synapse.profiles.loader import load_profile
 from synapse.watch.looks import look_of

@@ -7,8 +7,7 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from synapse.agents.base import Channel, Surroundings
-from synapse.agents.channels import open_channel
+from synapse.agents.base import Channel, Surroundings, open_channel
 from synapse.agents.facts import Fact, PromptAccepted, Said, TurnEnded
 from synapse.profiles.loader import load_profile
 from synapse.registry import INPUT_REQUIRED, PROCESSING, READY

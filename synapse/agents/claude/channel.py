@@ -16,7 +16,21 @@ _ERRORS = {
     "authentication_failed": "LOGIN_REQUIRED",
     "oauth_org_not_allowed": "LOGIN_REQUIRED",
     "overloaded": "OVERLOADED",
-    "rate_limit": "RATE_LIMIT",  # of a plan that is used up too: then the text says so
+    "rate_limit": "RATE_LIMIT",  # also for a used-up plan: then the text says so
+}
+
+
+_INPUT_TOKENS = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
+_STATES = {  # by hook
+    "UserPromptSubmit": PROCESSING,
+    "PostToolUse": PROCESSING,
+    "PreCompact": PROCESSING,
+    "PermissionRequest": INPUT_REQUIRED,
+    "Notification permission_prompt": INPUT_REQUIRED,
+    "Notification idle_prompt": READY,
+    "Stop": READY,
+    "StopFailure": READY,
+    "SessionStart after /compact": READY,
 }
 
 
@@ -27,48 +41,42 @@ class ClaudeChannel(Channel):
     def __init__(self, surroundings: Surroundings) -> None:
         super().__init__(surroundings)
         self._transcript: JsonlTail | None = None
-        self._hooks_seen = 0
-        self._compacting = False  # by a human's /compact; in mid-turn the turn goes on afterwards
+        self._hooked = False
+        self._compacting = False  # by the human's /compact; a compaction within a turn does not end it
 
     def on_event(self, event: Mapping[str, Any]) -> list[Fact]:
-        self._hooks_seen += 1
+        self._hooked = True
         name = str(event.get("hook_event_name", ""))
         if event.get("agent_id"):  # `agent_type` alone is a session started with --agent
-            # Inside a subagent: the turn goes on, whatever it does, unless it asks.
+            # A subagent: the turn continues, whatever it does, unless it asks.
             asks = name == "PermissionRequest"
             return [StateSeen(HOOK, (INPUT_REQUIRED if asks else PROCESSING,), f"hook {name} of a subagent")]
         self._follow(event.get("transcript_path"), fresh=name == "SessionStart")
         facts = self.poll()
         if name == "UserPromptSubmit":
             facts.append(PromptAccepted(HOOK, text_of(event.get("prompt"))))
-            facts.append(StateSeen(HOOK, (PROCESSING,), "hook UserPromptSubmit"))
-        elif name == "PostToolUse":
-            facts.append(StateSeen(HOOK, (PROCESSING,), "hook PostToolUse"))
-        elif name == "PermissionRequest":
-            facts.append(StateSeen(HOOK, (INPUT_REQUIRED,), "hook PermissionRequest"))
-        elif name == "Notification":
-            facts += _notification(event)
         elif name == "Stop":
             message = event.get("last_assistant_message")
             reply = message if isinstance(message, str) else None
-            facts.append(TurnEnded(HOOK, "completed", reply, why="hook Stop"))
-            facts.append(StateSeen(HOOK, (READY,), "hook Stop"))
+            facts.append(TurnEnded(HOOK, "completed", reply))
         elif name == "StopFailure":
-            facts.append(TurnEnded(HOOK, "failed", None, dict(event), "hook StopFailure"))
-            facts.append(StateSeen(HOOK, (READY,), "hook StopFailure"))
+            facts.append(TurnEnded(HOOK, "failed", None, dict(event)))
+        elif name == "Notification":
+            name = f"Notification {event.get('notification_type', '')}"
         elif name == "PreCompact":
             self._compacting = event.get("trigger") == "manual"
-            facts.append(StateSeen(HOOK, (PROCESSING,), "hook PreCompact"))
         elif name == "SessionStart" and self._compacting and event.get("source") == "compact":
             self._compacting = False
-            facts.append(StateSeen(HOOK, (READY,), "hook SessionStart after /compact"))
+            name = "SessionStart after /compact"
         elif name == "SessionEnd":
             self._transcript = None  # /clear begins another
+        if name in _STATES:
+            facts.append(StateSeen(HOOK, (_STATES[name],), f"hook {name}"))
         return facts
 
     def _follow(self, path: object, fresh: bool) -> None:
         if isinstance(path, str) and path and (self._transcript is None or self._transcript.path != path):
-            # A resumed session's transcript is full of turns that are over.
+            # The transcript of a resumed session has turns that are over.
             self._transcript = JsonlTail(path, from_end=fresh)
 
     def poll(self) -> list[Fact]:
@@ -84,7 +92,7 @@ class ClaudeChannel(Channel):
         means = _ERRORS.get(name, "") if isinstance(name, str) else ""
         if event.get("hook_event_name") == "StopFailure":
             text = text_in(event.get("error_details")) or text_in(event.get("last_assistant_message"))
-            own = "agent_id" not in event  # else a subagent's, and the turn goes on
+            own = "agent_id" not in event  # otherwise a subagent's, and the turn continues
             return ReportedError(text, own, name, known=True, means=means)
         if event.get("isApiErrorMessage") is True:
             return ReportedError(text_in(event.get("message")), True, name, known=True, means=means)
@@ -93,35 +101,23 @@ class ClaudeChannel(Channel):
         return None
 
     def missing(self) -> list[str]:
-        if not self._hooks_seen:
-            return ["no hook has reported yet: --settings was yours, or hooks are disabled"]
-        return []
-
-
-def _notification(event: Mapping[str, Any]) -> list[Fact]:
-    kind = str(event.get("notification_type", ""))
-    if kind == "permission_prompt":
-        return [StateSeen(HOOK, (INPUT_REQUIRED,), "hook Notification permission_prompt")]
-    if kind == "idle_prompt":
-        return [StateSeen(HOOK, (READY,), "hook Notification idle_prompt")]
-    return []
+        missing = "no hook has reported yet: --settings was yours, or hooks are disabled"
+        return [] if self._hooked else [missing]
 
 
 def _line(line: Mapping[str, Any]) -> list[Fact]:
     message = line.get("message")
-    if not isinstance(message, dict):
-        return []
-    blocks = message.get("content")
+    blocks = message.get("content") if isinstance(message, dict) else None
     if isinstance(blocks, str):
         blocks = [{"type": "text", "text": blocks}]
-    if not isinstance(blocks, list):
+    if not isinstance(message, dict) or not isinstance(blocks, list):
         return []
     blocks = [block for block in blocks if isinstance(block, dict)]
-    if line.get("type") == "user":
-        if any(text_of(block.get("text")).startswith(_INTERRUPTED) for block in blocks):
-            why = "transcript: interrupted by the user"
-            return [TurnEnded(TRANSCRIPT, "interrupted", why=why), StateSeen(TRANSCRIPT, (READY,), why)]
-        return []
+    if line.get("type") == "user" and any(
+        text_of(block.get("text")).startswith(_INTERRUPTED) for block in blocks
+    ):
+        ready = StateSeen(TRANSCRIPT, (READY,), "transcript: interrupted by the user")
+        return [TurnEnded(TRANSCRIPT, "interrupted"), ready]
     if line.get("type") != "assistant":
         return []
     facts: list[Fact] = []
@@ -135,21 +131,11 @@ def _line(line: Mapping[str, Any]) -> list[Fact]:
             facts.append(ToolUsed(TRANSCRIPT, name, call, detail if isinstance(detail, dict) else {}))
     usage = message.get("usage")
     if isinstance(usage, dict):
-        facts.append(
-            TokensUsed(
-                _count(usage, "input_tokens")
-                + _count(usage, "cache_creation_input_tokens")
-                + _count(usage, "cache_read_input_tokens"),
-                _count(usage, "output_tokens"),
-                str(line.get("requestId") or message.get("id") or key),  # one request is several lines
-            )
-        )
+        counts = {name: count for name, count in usage.items() if isinstance(count, int)}
+        request = str(line.get("requestId") or message.get("id") or key)  # one request has several lines
+        read = sum(counts.get(name, 0) for name in _INPUT_TOKENS)
+        facts.append(TokensUsed(read, counts.get("output_tokens", 0), request))
     return facts
-
-
-def _count(usage: Mapping[str, Any], key: str) -> int:
-    value = usage.get(key)
-    return value if isinstance(value, int) else 0
 
 
 CHANNEL = ClaudeChannel

@@ -1,4 +1,4 @@
-"""Claude Code on the screen. Its errors have the same mark as its replies: only its hook can tell."""
+"""Claude Code on the screen. Its errors and replies have the same mark; only its hook distinguishes them."""
 
 from synapse.agents.look import ErrorLine, Look, Marks
 

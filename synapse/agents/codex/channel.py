@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import json
 import os
 import re
@@ -11,7 +12,7 @@ from typing import Any
 
 from synapse.agents.base import HOOK, TRANSCRIPT, Channel, Surroundings, changed_at, text_of
 from synapse.agents.errors import ReportedError, reported_error, text_in
-from synapse.agents.facts import Fact, PromptAccepted, Said, StateSeen, TokensUsed, ToolUsed, TurnEnded
+from synapse.agents.facts import Fact, PromptAccepted, Said, StateSeen, ToolUsed, TurnEnded, tokens_used
 from synapse.agents.tail import JsonlTail
 from synapse.registry import PROCESSING, READY
 
@@ -24,11 +25,11 @@ _ERRORS = {
     "server_overloaded": "OVERLOADED",
     "unauthorized": "LOGIN_REQUIRED",
 }
-_HARMLESS = ("active_turn_not_steerable", "thread_rollback_failed")  # the turn goes on
+_HARMLESS = ("active_turn_not_steerable", "thread_rollback_failed")  # the turn continues
 
 
 class CodexChannel(Channel):
-    """Follows every thread that a human talks to: /new and /resume change it, and the files stay open."""
+    """Follows every thread of the human: /new and /resume change the thread, and the files stay open."""
 
     name = "codex"
     tells = tells_all = True
@@ -51,8 +52,8 @@ class CodexChannel(Channel):
             facts += self._read()
         told = any(isinstance(fact, TurnEnded) for fact in facts)
         if not self._rollouts or (thread in self._rollouts and thread not in known and not told):
-            return facts + _notified(event)  # of a resumed thread the file is read from here on
-        return facts  # the rollout has told the same, or it is the thread that makes titles
+            return facts + _notified(event)  # the file of a resumed thread is read from here on
+        return facts  # the rollout has reported it, or it is the thread that makes titles
 
     def poll(self) -> list[Fact]:
         if not self._rollouts or any(changed_at(path) != at for path, at in self._folders.items()):
@@ -69,7 +70,7 @@ class CodexChannel(Channel):
         return facts
 
     def _find(self) -> None:
-        """The rollouts that the agent holds open, but for those of its subagents."""
+        """Find the rollouts that the agent holds open, except those of its subagents."""
         root = self.surroundings.env.get("CODEX_HOME") or os.path.join(self.surroundings.home, ".codex")
         sessions = os.path.join(root, "sessions") + os.sep
         again = False  # a file that has only just been made
@@ -80,7 +81,7 @@ class CodexChannel(Channel):
                 continue
             whose = _whose(path)
             if whose == "human":
-                # A resumed thread's file is full of turns that are over; it is older than this run.
+                # The file of a resumed thread is older than this run, and has turns that are over.
                 begun_before = _begun_before(path, self.surroundings.started_at)
                 self._rollouts[thread] = JsonlTail(path, from_end=begun_before)
             day = os.path.dirname(path)
@@ -106,7 +107,7 @@ class CodexChannel(Channel):
             facts = _item(payload.get("item"))
             self._prompted = self._prompted or any(isinstance(fact, PromptAccepted) for fact in facts)
             return facts
-        if what == "user_message":  # older versions say the same in two events of their own
+        if what == "user_message":  # older versions have two separate events
             self._prompted = True
             return [PromptAccepted(TRANSCRIPT, text_of(payload.get("message")))]
         if what == "agent_message":
@@ -116,21 +117,18 @@ class CodexChannel(Channel):
             return _tokens(payload)
         if what == "task_complete":
             message = payload.get("last_agent_message")
-            why = "rollout task_complete"
-            if message is None and not self._prompted:
-                return [StateSeen(TRANSCRIPT, (READY,), why)]  # /compact: nobody has asked anything
+            ready = StateSeen(TRANSCRIPT, (READY,), "rollout task_complete")
             if isinstance(message, str):
-                ended = TurnEnded(TRANSCRIPT, "completed", message, why=why)
-            else:  # an error of the API, which the rollout does not tell
-                ended = TurnEnded(TRANSCRIPT, "failed", None, {"type": "error"}, f"{why}, without a message")
-            return [ended, StateSeen(TRANSCRIPT, (READY,), why)]
+                return [TurnEnded(TRANSCRIPT, "completed", message), ready]
+            if message is None and not self._prompted:
+                return [ready]  # /compact: there was no prompt
+            return [TurnEnded(TRANSCRIPT, "failed", None, {"type": "error"}), ready]  # an API error
         if what == "turn_aborted":
             why = f"rollout turn_aborted ({payload.get('reason', 'no reason given')})"
             ready = StateSeen(TRANSCRIPT, (READY,), why)
-            return [TurnEnded(TRANSCRIPT, "interrupted", why=why), ready] if self._prompted else [ready]
+            return [TurnEnded(TRANSCRIPT, "interrupted"), ready] if self._prompted else [ready]
         if what == "error":
-            why = "rollout error"
-            return [TurnEnded(TRANSCRIPT, "failed", None, dict(payload), why)]
+            return [TurnEnded(TRANSCRIPT, "failed", None, dict(payload))]
         return []
 
     @staticmethod
@@ -162,12 +160,12 @@ class CodexChannel(Channel):
 
 
 def _notified(event: Mapping[str, Any]) -> list[Fact]:
-    """The turn as the notification tells it."""
+    """The turn in a notification."""
     asked, message = event.get("input-messages"), event.get("last-assistant-message")
     prompts = [text for text in asked if isinstance(text, str)] if isinstance(asked, list) else []
     return [
         *(PromptAccepted(HOOK, text) for text in prompts[-1:]),
-        TurnEnded(HOOK, "completed", message if isinstance(message, str) else None, why="notify"),
+        TurnEnded(HOOK, "completed", message if isinstance(message, str) else None),
         StateSeen(HOOK, (READY,), "notify agent-turn-complete"),
     ]
 
@@ -179,7 +177,7 @@ def _whose(path: str) -> str:
             line = file.readline(FIRST_LINE)
         payload = json.loads(line).get("payload") if line.endswith(b"\n") else None
     except (OSError, ValueError, AttributeError, RecursionError):
-        return "human"  # nothing says otherwise
+        return "human"  # the default
     source = payload.get("source") if isinstance(payload, dict) else None
     if not line.endswith(b"\n") and len(line) < FIRST_LINE:
         return "unknown"
@@ -201,25 +199,17 @@ def _item(item: object) -> list[Fact]:
 
 def _begun_before(path: str, moment: float) -> bool:
     """Whether the thread is older than `moment`, by the time in the file's name."""
-    import datetime
-
     match = re.search(r"rollout-(\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d)", path)
-    if not match:
-        return False
-    begun = datetime.datetime.strptime(match.group(1), "%Y-%m-%dT%H-%M-%S")
-    return begun.timestamp() < moment - 5
+    begun = datetime.datetime.strptime(match[1], "%Y-%m-%dT%H-%M-%S") if match else None
+    return begun is not None and begun.timestamp() < moment - 5
 
 
 def _tokens(payload: Mapping[str, Any]) -> list[Fact]:
     info = payload.get("info")
-    last = info.get("last_token_usage") if isinstance(info, dict) else None
-    if not isinstance(last, dict):
+    if not isinstance(info, dict):
         return []
-    counts = [last.get(key) for key in ("input_tokens", "output_tokens")]
-    if not all(isinstance(count, int) for count in counts):
-        return []
-    total = info.get("total_token_usage") if isinstance(info, dict) else None
-    return [TokensUsed(int(counts[0] or 0), int(counts[1] or 0), str(total))]
+    key = str(info.get("total_token_usage"))
+    return tokens_used(info.get("last_token_usage"), "input_tokens", "output_tokens", key)
 
 
 def _named(info: object) -> tuple[str | None, int | None]:

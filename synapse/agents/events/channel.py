@@ -1,4 +1,4 @@
-"""An agent that tells by itself what it does, over the socket that SYNAPSE_EVENTS names.
+"""An agent that sends events itself, over the socket that SYNAPSE_EVENTS names.
 
 {"event": "turn_started", "prompt": "…"}
 {"event": "said", "text": "…", "key": "1"}          one with the same key replaces the earlier one
@@ -30,33 +30,27 @@ class EventsChannel(Channel):
         self._heard = True
         what = event.get("event")
         if what == "turn_started":
-            why = "it told that a turn has begun"
-            return [PromptAccepted(HOOK, text_of(event.get("prompt"))), StateSeen(HOOK, (PROCESSING,), why)]
+            prompt = PromptAccepted(HOOK, text_of(event.get("prompt")))
+            return [prompt, StateSeen(HOOK, (PROCESSING,), "event turn_started")]
         if what == "said":
-            why = "it told what it says"
-            return [
-                Said(HOOK, text_of(event.get("text")), text_of(event.get("key"))),
-                StateSeen(HOOK, (PROCESSING,), why),
-            ]
+            said = Said(HOOK, text_of(event.get("text")), text_of(event.get("key")))
+            return [said, StateSeen(HOOK, (PROCESSING,), "event said")]
         if what == "state":
             state = text_of(event.get("state")).upper()
-            return [StateSeen(HOOK, (state,), f"it told: {state}")] if state in STATUSES else []
+            return [StateSeen(HOOK, (state,), f"event state {state}")] if state in STATUSES else []
         if what == "turn_ended":
-            outcome = text_of(event.get("outcome"))
-            reply, error = event.get("reply"), event.get("error")
-            why = "it told that the turn is over"
+            outcome, reply, error = (event.get(name) for name in ("outcome", "reply", "error"))
             ended = TurnEnded(
                 HOOK,
-                outcome if outcome in OUTCOMES else "completed",
+                text_of(outcome) if outcome in OUTCOMES else "completed",
                 reply if isinstance(reply, str) else None,
                 error if isinstance(error, dict) else None,
-                why,
             )
-            return [ended, StateSeen(HOOK, (READY,), why)]
+            return [ended, StateSeen(HOOK, (READY,), "event turn_ended")]
         return []
 
     def missing(self) -> list[str]:
-        return [] if self._heard else ["the agent has told nothing yet"]
+        return [] if self._heard else ["the agent has sent no event yet"]
 
 
 CHANNEL = EventsChannel

@@ -1,4 +1,4 @@
-"""Gemini CLI: the chat file of the session. Turns end when its title says so."""
+"""Gemini CLI: the chat file of the session. Its title shows that a turn has ended."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-from synapse.agents.base import TRANSCRIPT, Channel, Surroundings, changed_at
-from synapse.agents.facts import Fact, Failed, PromptAccepted, Said, TokensUsed, ToolUsed, TurnEnded
+from synapse.agents.base import TRANSCRIPT, Channel, Surroundings, changed_at, names_in, text_of
+from synapse.agents.facts import Fact, Failed, PromptAccepted, Said, ToolUsed, TurnEnded, tokens_used
 from synapse.agents.tail import JsonlTail
 
 EARLY, LATE = 0.5, 3.0  # seconds around Enter in which its prompt is written
@@ -19,9 +19,9 @@ _NAME = re.compile(r"session-.*-([0-9a-f]{8})\.jsonl")
 
 
 class GeminiChannel(Channel):
-    """Follows one session by its id, which the launch flag sets. Where there is none, after /clear, and when
-    another session is resumed, the id is that of the chat to which a prompt was added just after Enter:
-    several agents in one directory write their chats side by side."""
+    """Follows one session by its id, which the launch flag sets. Without the flag, after /clear and after
+    /resume, it is the id of the chat that got a prompt just after Enter: several agents in one directory
+    write chats beside each other."""
 
     name = "gemini"
     tells = tells_all = True
@@ -51,7 +51,7 @@ class GeminiChannel(Channel):
 
     def _read(self, folder: str) -> list[Fact]:
         facts: list[Fact] = []
-        for name in _names(folder):
+        for name in names_in(folder):
             if name.endswith(f"-{self._session}.jsonl"):
                 chat = self._chats.setdefault(name, JsonlTail(os.path.join(folder, name)))
                 for record in chat.read_new():
@@ -60,8 +60,8 @@ class GeminiChannel(Channel):
         return facts
 
     def _search(self, folder: str) -> bool:
-        """Another chat with a prompt from just after Enter: whether there is one."""
-        for name in _names(folder):
+        """Look for another chat with a prompt from just after Enter. Returns whether there is one."""
+        for name in names_in(folder):
             match, path = _NAME.fullmatch(name), os.path.join(folder, name)
             if match is None or match[1] == self._session or changed_at(path) < self._entered - EARLY:
                 continue
@@ -77,13 +77,13 @@ class GeminiChannel(Channel):
         return record.get("type") == "user" and -EARLY <= after <= LATE
 
     def _folder(self) -> str:
-        """The chats of the project whose folder says that it is of our directory."""
+        """The chats of the project with our working directory."""
         if self._found:
             return self._found
         home = self.surroundings.env.get("GEMINI_CLI_HOME") or self.surroundings.home
         root = os.path.join(home, ".gemini", "tmp")
         ours = os.path.realpath(self.surroundings.working_dir)
-        for name in _names(root):
+        for name in names_in(root):
             marker = os.path.join(root, name, ".project_root")
             try:
                 with open(marker, encoding="utf-8", errors="replace") as file:
@@ -107,40 +107,25 @@ class GeminiChannel(Channel):
             return [Failed(TRANSCRIPT, {"type": "error", "message": _content(record.get("content"))})]
         if kind == "info" and self._asked and CANCELLED.match(_content(record.get("content"))):
             self._asked = self._tool_due = False
-            return [TurnEnded(TRANSCRIPT, "interrupted", why="chat: the request was cancelled")]
+            return [TurnEnded(TRANSCRIPT, "interrupted")]
         if kind != "gemini":
             return []
-        facts: list[Fact] = []
-        self._asked = bool(record.get("toolCalls"))
-        self._tool_due = bool(record.get("toolCalls"))
-        text = _content(record.get("content"))
-        if text:
-            facts.append(Said(TRANSCRIPT, text, key))
         calls = record.get("toolCalls")
+        self._asked = self._tool_due = bool(calls)
+        text = _content(record.get("content"))
+        facts: list[Fact] = [Said(TRANSCRIPT, text, key)] if text else []
         for call in calls if isinstance(calls, list) else []:
             if isinstance(call, dict):
                 arguments = call.get("args")
                 detail = arguments if isinstance(arguments, dict) else {}
                 facts.append(ToolUsed(TRANSCRIPT, str(call.get("name", "")), str(call.get("id", "")), detail))
-        tokens = record.get("tokens")
-        if isinstance(tokens, dict):
-            counts = [tokens.get(name) for name in ("input", "output")]
-            if all(isinstance(count, int) for count in counts):
-                facts.append(TokensUsed(int(counts[0] or 0), int(counts[1] or 0), key))
-        return facts
+        return facts + tokens_used(record.get("tokens"), "input", "output", key)
 
     def unfinished(self) -> bool:
         return self._tool_due or self._asked
 
     def missing(self) -> list[str]:
         return [] if self._chats else ["no chat file of this session has been found yet"]
-
-
-def _names(folder: str) -> list[str]:
-    try:
-        return sorted(os.listdir(folder)) if folder else []
-    except OSError:
-        return []
 
 
 def _moment(text: object) -> float:
@@ -152,15 +137,10 @@ def _moment(text: object) -> float:
 
 def _content(value: object) -> str:
     """Text as it is, or the text of its parts."""
-    if isinstance(value, str):
-        return value
-    if isinstance(value, list):
-        return "".join(part["text"] for part in value if isinstance(part, dict) and _is_text(part))
-    return ""
-
-
-def _is_text(part: Mapping[str, Any]) -> bool:
-    return isinstance(part.get("text"), str) and not part.get("thought")
+    if not isinstance(value, list):
+        return text_of(value)
+    parts = [part for part in value if isinstance(part, dict) and not part.get("thought")]
+    return "".join(text_of(part.get("text")) for part in parts)
 
 
 CHANNEL = GeminiChannel

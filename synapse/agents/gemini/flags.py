@@ -24,12 +24,11 @@ def arguments(args: Sequence[str], env: Mapping[str, str]) -> list[str]:
     raw = bytearray(os.urandom(16))
     raw[6], raw[8] = raw[6] & 0x0F | 0x40, raw[8] & 0x3F | 0x80  # a UUID of version 4; `uuid` costs 5 ms
     text = raw.hex()
-    parts = (text[:8], text[8:12], text[12:16], text[16:20], text[20:])
-    return ["--session-id", "-".join(parts)]
+    return ["--session-id", f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"]
 
 
 def _version(env: Mapping[str, str]) -> tuple[int, ...]:
-    """From the package beside the program; (0,) where it is not one."""
+    """From the package of the program; (0,) if there is none."""
     import shutil
 
     program = os.path.realpath(shutil.which("gemini", path=env.get("PATH")) or "")
