@@ -135,8 +135,8 @@ class TestSearch:
 
 
 def test_every_folder_is_complete() -> None:
-    assert folders.built_in() == ["claude", "codex", "events", "gemini"]
-    for name in ("claude", "codex", "gemini"):
+    assert {"claude", "codex", "events", "gemini"} <= set(folders.built_in())
+    for name in set(folders.built_in()) - {"events"}:
         channel, flags, screen = (folders.load(name, part) for part in ("channel", "flags", "screen"))
         assert channel and flags and screen
         assert channel.CHANNEL.name == name and flags.arguments([], {"PATH": "", "HOME": "/"}) is not None
