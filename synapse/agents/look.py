@@ -59,6 +59,7 @@ class Marks:
     notice: tuple[str, ...] = ()  # messages of the program itself
     tool: tuple[str, ...] = ()  # the head of a tool call with its result below it
     outcome: tuple[str, ...] = ()
+    stopped: tuple[str, ...] = ()  # a result that says that a human has stopped the turn
     lone_tool: tuple[str, ...] = ()  # the head of a tool call with nothing below it
     boxed_tool: tuple[str, ...] = ()
 

@@ -257,7 +257,7 @@ def _block(rows: list[str], marks: Marks) -> list[Row]:
         if matches(marks.lone_tool, head[2:]) or (result and matches(marks.tool, head[2:])):
             return []
         if result and _has_elbow(rows[result], marks):
-            if result == 1 and "Interrupted" not in rows[1]:
+            if result == 1 and not matches(marks.stopped, rows[1]):
                 return []
             rows = rows[:result]
     return [(row[2:] if not row[:2].strip() else row.lstrip(), row) for row in (head, *rows[1:])]

@@ -7,6 +7,8 @@ _ERROR = (
     r"|You've (?:hit|reached)|Credit balance|Context limit|Request timed out|OAuth token|Unable to connect)\b"
 )
 
+_STOPPED = (r"\s+⎿\s+Interrupted\b",)
+
 LOOK = Look(
     pointer="❯",
     line_marks="●✻✢✳✶✽❯",
@@ -16,7 +18,7 @@ LOOK = Look(
     errors_below_echo=(ErrorLine(rf"\s+⎿\s+({_ERROR}.*)"),),
     errors_at_start=(ErrorLine(r" ?(Unable to connect to Anthropic services)"),),
     after_error=(r"✻\s\w+ for ",),
-    stopped=(r"\s+⎿\s+Interrupted\b",),
+    stopped=_STOPPED,
     reply=Marks(
         echo="❯",
         answer="●⏺",
@@ -25,6 +27,7 @@ LOOK = Look(
         notice=(r"⎿ ",),
         tool=(r"[A-Z][\w .:-]*\w\(|.*\(MCP\)\(",),
         outcome=(r" {1,3}⎿ ",),
+        stopped=_STOPPED,
         lone_tool=(r".*\(ctrl\+o to expand\)$",),
     ),
 )
