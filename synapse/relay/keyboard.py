@@ -122,9 +122,9 @@ class Keyboard:
                 self._link.send(wire.pack_json(wire.REFUSED, refusal))
             else:
                 self.outbox.send(action[1])
+        self._tell(what)  # before its echo is read: output before Enter would not count as an answer to it
         if passed:
             self._on_keys()
-        self._tell(what)
 
     def _tell(self, what: int) -> None:
         if what != NOTHING:
