@@ -44,12 +44,12 @@ def add_options(parser: Parser, program: str) -> None:
 
 
 def parser(word: str) -> Parser:
-    from synapse.cli.shared.parser import raw_parser
+    from synapse.cli.shared.parser import Parser
 
     profile = _load(word)
     program = profile.command[0].rsplit("/", 1)[-1]
     text = HELP.format(name=word, command=" ".join(profile.command), program=program)
-    found = raw_parser(f"synapse {word}", text)
+    found = Parser(f"synapse {word}", text)
     add_options(found, program)
     return found
 
@@ -121,8 +121,7 @@ def main(word: str, argv: list[str]) -> int:
     if runs_bare(profile, options.rest):
         run_bare(profile, options.rest)
     find_command(profile)  # report a missing program before a missing terminal
-    console = launch.terminal_or_error(word)
-    return run(profile, options, console)
+    return run(profile, options, launch.terminal_or_error(word))
 
 
 def run(profile: Profile, options: Options, console: Console | None, report: Report | None = None) -> int:

@@ -9,8 +9,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from synapse.base import paths
-from synapse.cli.send import run
-from synapse.cli.shared.parser import Parser, raw_parser
+from synapse.cli.shared.parser import Parser
 from synapse.config import Settings, load_settings
 from synapse.shell.agent_lines import AgentLines, is_whole
 from synapse.shell.app import INTERRUPTED, Send, Shell
@@ -39,7 +38,7 @@ a file the lines are run in order.
 
 
 def parser() -> Parser:
-    found = raw_parser("synapse-shell", HELP)
+    found = Parser("synapse-shell", HELP)
     found.add_argument("-c", dest="text", metavar="LINE", help="run this line and end with its status")
     return found
 
@@ -129,17 +128,14 @@ def _directory(session: Session) -> str:
 
 def _sender(settings: Settings, in_terminal: bool) -> Send:
     def send(command: Command) -> int:
-        from synapse.cli.conversation import Conversation
+        from synapse.cli.shared.conversation import send_command
+        from synapse.shell.reply import Reply
 
-        timeout = command.timeout if command.timeout is not None else float(settings.response_timeout)
-        conversation = Conversation(timeout, command.priority or 1, False)
         if in_terminal:
-            from synapse.shell.reply import Reply
-
             color = not os.environ.get("NO_COLOR") and os.environ.get("TERM", "dumb") != "dumb"
-            conversation.reply = Reply(command.name, _write, _size, color)
-        status = run(conversation, command.name, command.message, command.wait)
-        if status == INTERRUPTED and not in_terminal:
+            return send_command(command, settings, Reply(command.name, _write, _size, color))
+        status = send_command(command, settings)
+        if status == INTERRUPTED:
             raise KeyboardInterrupt  # which ends a script
         return status
 
@@ -153,7 +149,7 @@ def _write(text: str) -> None:
 
 def _size() -> tuple[int, int]:
     try:
-        size = os.get_terminal_size(1)
+        columns, lines = os.get_terminal_size(1)
     except OSError:
         return 80, 24
-    return size.columns or 80, size.lines or 24
+    return columns or 80, lines or 24

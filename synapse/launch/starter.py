@@ -26,8 +26,8 @@ def find_or_start(
 ) -> Entry:
     """The running agent that `target` means. One with `auto_start` is started; `tell` is called before that.
 
-    Raises NoSuchAgent, with the nearest names, TargetError if it could be several, SynapseError with the
-    reason if it does not start.
+    Raises NoSuchAgent with the nearest names, TargetError if several agents match, and SynapseError with
+    the reason if the agent does not start.
     """
     registry = AgentRegistry()
     try:
@@ -40,12 +40,11 @@ def find_or_start(
         tell(f"starting {name} ({settings.agents[name].profile})")
         try:
             start(name, settings.agents[name])
-        except SynapseError:
+        except SynapseError as error:
             try:
                 return registry.resolve(target)  # another process started it first
             except NoSuchAgent:
-                pass
-            raise
+                raise error from None
         return registry.resolve(name)
 
 
@@ -129,19 +128,14 @@ def _not_running(target: str, name: str | None, settings: Settings) -> str:
         return f"{sentence}: start one with `synapse start {target.casefold()}`."
     import difflib
 
+    from synapse.peers.external.agents import ExternalAgentRegistry
+
+    aliases = [agent.alias for agent in ExternalAgentRegistry().list_agents()]
     running = [str(entry["name"]) for entry in AgentRegistry().list_agents().values()]
-    known = {word.casefold(): word for word in [*profiles, *settings.agents, *_aliases(), *running]}
+    known = {word.casefold(): word for word in [*profiles, *settings.agents, *aliases, *running]}
     near = [known[word] for word in difflib.get_close_matches(target.casefold(), known, 3)]
     if near:
         return f"{sentence}; did you mean {' or '.join(near)}?"
-    return (
-        f"{sentence}; running: {', '.join(running)}."
-        if running
-        else f"{sentence}: `synapse list` shows who is."
-    )
-
-
-def _aliases() -> list[str]:
-    from synapse.peers.external.agents import ExternalAgentRegistry
-
-    return [agent.alias for agent in ExternalAgentRegistry().list_agents()]
+    if running:
+        return f"{sentence}; running: {', '.join(running)}."
+    return f"{sentence}: `synapse list` shows who is."

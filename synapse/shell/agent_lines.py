@@ -1,4 +1,4 @@
-"""Lines for agents: which lines they are, and what they say. Pure."""
+"""Lines for agents: which lines are for an agent, and their parts. Pure."""
 
 from __future__ import annotations
 

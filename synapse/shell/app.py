@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 from synapse.errors import SynapseError
 from synapse.keys.commands import Command, Refusal
@@ -13,29 +13,19 @@ from synapse.shell.agent_lines import AgentLines
 from synapse.shell.command_readers import Reader
 from synapse.shell.history import History
 
+if TYPE_CHECKING:
+    from synapse.shell.batch import BatchSession
+    from synapse.shell.session import Session
+
 Send = Callable[[Command], int]
 USAGE = 2
 INTERRUPTED = 130
 
 
-class UserShell(Protocol):
-    """The user's shell, with or without a terminal."""
-
-    status: int
-    jobs: int
-    directory: bytes
-    exit_status: int | None
-    typed_ahead: bytes  # keys that were pressed while a command ran
-
-    def run(self, line: str, before: int) -> int: ...
-
-    def hang_up(self) -> None: ...
-
-
 class Shell:
     def __init__(
         self,
-        shell: UserShell,
+        shell: Session | BatchSession,
         reader: Reader,
         lines: AgentLines,
         send: Send,

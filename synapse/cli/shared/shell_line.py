@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import sys
 
-from synapse.cli.send import run
 from synapse.config import load_settings
 from synapse.errors import UsageError
 from synapse.keys.commands import CommandParser, Refusal
@@ -22,11 +21,9 @@ def send_line() -> int:
     if isinstance(command, Refusal):
         raise UsageError(f"{command.reason}: nothing was sent.")
     _take_terminal()
-    from synapse.cli.conversation import Conversation
+    from synapse.cli.shared.conversation import send_command
 
-    timeout = float(settings.response_timeout) if command.timeout is None else command.timeout
-    conversation = Conversation(timeout, command.priority or 1, as_json=False)
-    return run(conversation, command.name, command.message, command.wait)
+    return send_command(command, settings)
 
 
 def _take_terminal() -> None:
