@@ -8,7 +8,9 @@ import sys
 from synapse.cli.shared.parser import RECIPIENT, WEEK, Parser, number
 from synapse.config import load_settings
 from synapse.errors import UsageError
+from synapse.keys.commands import CommandParser, Refusal
 
+LINE = "`@name [--return] [--priority N] [--timeout S] message`"
 HELP = """\
 Send a message to an agent. With --return the command waits and prints only the reply on standard output;
 with --no-wait it returns when the agent has stored the message. Without either, the setting
@@ -25,9 +27,7 @@ Exit status: 0 done, 1 failed, 2 wrong usage, 3 no such agent, 4 timed out, 5 th
 
 def main(argv: list[str]) -> int:
     if argv == ["--line"]:
-        from synapse.cli.shared.shell_line import send_line
-
-        return send_line()
+        return _send_line()
     options, unknown = parser().parse_known_intermixed_args(argv)
     refuse_options(unknown)
     settings = load_settings()
@@ -37,6 +37,32 @@ def main(argv: list[str]) -> int:
     from synapse.cli.shared.conversation import Conversation
 
     return Conversation(timeout, options.priority, options.json).run(options.target, message, wait)
+
+
+def _send_line() -> int:
+    """For shell hooks: the line `@agent …` is on standard input, as it was typed."""
+    line = sys.stdin.buffer.read().decode("utf-8", "replace")
+    settings = load_settings()
+    command = CommandParser().parse(line.lstrip(), wait=settings.default_response_mode == "return")
+    if command is None:
+        raise UsageError(f"this is not a line for an agent: use {LINE}.")
+    if isinstance(command, Refusal):
+        raise UsageError(f"{command.reason}: nothing was sent.")
+    if sys.stderr.isatty():
+        _take_terminal()
+    from synapse.cli.shared.conversation import send_command
+
+    return send_command(command, settings)
+
+
+def _take_terminal() -> None:
+    """Standard input was a pipe; now it becomes the terminal, where the human answers questions."""
+    try:
+        terminal = os.open("/dev/tty", os.O_RDWR)
+    except OSError:
+        return
+    os.dup2(terminal, 0)
+    os.close(terminal)
 
 
 def parser() -> Parser:
