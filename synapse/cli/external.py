@@ -152,7 +152,7 @@ def _send(client: A2AClient, options: argparse.Namespace) -> int:
     sent = Underway(client.core.peer(options.alias), options.task)
 
     def on_event(kind: str, data: dict[str, object]) -> None:
-        sent.task = str(data.get("task_id") or sent.task)
+        sent.note(kind, data)
         if kind == "card_changed":
             print(f"synapse: {options.alias}: {for_output(str(data['note']))}.", file=sys.stderr)
 

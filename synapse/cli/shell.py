@@ -6,6 +6,7 @@ import io
 import os
 import signal
 import sys
+from contextlib import closing
 from typing import TYPE_CHECKING
 
 from synapse.base import paths
@@ -55,16 +56,9 @@ def main(argv: list[str]) -> int:
 
     if options.text is not None or not (sys.stdin.isatty() and sys.stdout.isatty()):
         source = 0 if options.text is None else io.BytesIO(os.fsencode(options.text))
-        return _in_batch(program, dialect, ScriptReader(source, whole), lines, _sender(settings, False))
+        with closing(BatchSession(program, dialect)) as session:
+            return Shell(session, ScriptReader(source, whole), lines, _sender(settings, False)).run()
     return _in_terminal(program, dialect, whole, lines, settings)
-
-
-def _in_batch(program: str, dialect: Dialect, reader: Reader, lines: AgentLines, send: Send) -> int:
-    session = BatchSession(program, dialect)
-    try:
-        return Shell(session, reader, lines, send).run()
-    finally:
-        session.close()
 
 
 def _in_terminal(
@@ -73,27 +67,22 @@ def _in_terminal(
     from synapse.relay.console import Console
     from synapse.shell.session import HungUp, Session
 
-    if program != os.environ.get("SHELL", program):
-        print(
-            f"synapse: {os.environ['SHELL']} is none of bash, zsh, fish and sh; using {program}.",
-            file=sys.stderr,
-        )
+    wanted = os.environ.get("SHELL", program)
+    if program != wanted:
+        print(f"synapse: {wanted} is none of bash, zsh, fish and sh; using {program}.", file=sys.stderr)
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, _end)
     signal.signal(signal.SIGTSTP, signal.SIG_IGN)
-    console = Console.of_this_process()
-    session = None
     try:
-        session = Session(program, dialect, console)
-        history = History(os.path.join(paths.synapse_home(), "shell_history"))
-        reader = _reader(session, history, whole, settings)
-        return Shell(session, reader, lines, _sender(settings, True), history).run()
+        with (
+            closing(Console.of_this_process()) as console,
+            closing(Session(program, dialect, console)) as session,
+        ):
+            history = History(os.path.join(paths.synapse_home(), "shell_history"))
+            reader = _reader(session, history, whole, settings)
+            return Shell(session, reader, lines, _sender(settings, True), history).run()
     except HungUp:
         return 128 + signal.SIGHUP
-    finally:
-        if session is not None:
-            session.close()
-        console.close()
 
 
 def _end(number: int, _: object) -> None:
@@ -107,9 +96,7 @@ def _reader(session: Session, history: History, whole: IsWhole, settings: Settin
         return template.replace("{cwd}", _directory(session)).replace("{status}", str(status))
 
     def aside(status: int) -> str:
-        if "{cwd}" in template:
-            return ""
-        return f"{f'[{status}] ' if status else ''}{_directory(session)}"
+        return "" if "{cwd}" in template else f"{f'[{status}] ' if status else ''}{_directory(session)}"
 
     if os.environ.get("TERM", "dumb") == "dumb":
         return PlainReader(prompt, whole)

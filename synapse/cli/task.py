@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from synapse.base.text import for_output
-from synapse.cli.shared.output import show
+from synapse.cli.shared.output import question, show
 from synapse.cli.shared.parser import Parser
 from synapse.tasks.shelf import find_task
 from synapse.tasks.task import Task, message_text, sender_id
@@ -33,8 +33,7 @@ def _lines(task: Task) -> Iterator[str]:
     if task.error:
         yield f"error {task.error.get('code')}: {for_output(str(task.error.get('message')))}"
     if task.prompt:
-        options = for_output(", ".join(task.prompt.get("options") or []))
-        yield f"it asks: {for_output(str(task.prompt.get('prompt')))}{f' [{options}]' if options else ''}"
+        yield f"it asks: {question(task.prompt)}"
         yield f'answer it with `synapse input {task.short_id} "…"`'
     if task.reply:
         yield f"\n{for_output(task.reply)}"

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 
 from synapse.base.text import for_output
 from synapse.cli.shared.interruption import Underway, leave
-from synapse.cli.shared.output import print_json
+from synapse.cli.shared.output import print_json, question
 from synapse.errors import NoSuchAgent, SynapseError
 from synapse.launch.starter import find_or_start
 from synapse.peers.base import Peer
 from synapse.peers.directory import open_directory
 from synapse.peers.origin import Origin
-from synapse.peers.task import A2ATask, Json, OnEvent, StillWorking
+from synapse.peers.task import A2ATask, Json, StillWorking
 from synapse.registry import ALL, ALL_HERE
 from synapse.terminal.cells import crop
 
@@ -96,7 +96,7 @@ class Conversation:
     async def _send(self, target: str, message: str, wait: bool) -> int:
         sent = self._sending_to(await self._find(target))
         if not wait:
-            task = await sent.peer.send(message, priority=self._priority, on_event=_noting(sent))
+            task = await sent.peer.send(message, priority=self._priority, on_event=sent.note)
             sent.take(task)
             if self._json:
                 print_json(task.to_dict())
@@ -127,11 +127,10 @@ class Conversation:
         ticking = asyncio.ensure_future(self._tick(sent)) if self._talks else None
         asks_here = sys.stdin.isatty() and self._talks
         asking: asyncio.Task[None] | None = None
-        note = _noting(sent)
 
         def on_event(kind: str, data: Json) -> None:
             nonlocal asking
-            note(kind, data)
+            sent.note(kind, data)
             self._on_event(kind, data)
             if kind == "asks" and asks_here and (asking is None or asking.done()):
                 asking = asyncio.ensure_future(self._ask_here(sent, data, following))
@@ -182,14 +181,8 @@ class Conversation:
         elif task.text or task.status == "completed":
             self._reply.end(task.text)
         if task.asks:
-            prompt = task.prompt or {}
-            question = for_output(str(prompt.get("prompt", "")))
-            offered = for_output(", ".join(map(str, prompt.get("options") or ())))
-            print(
-                f"{sent.name} asks: {question}{f' [{offered}]' if offered else ''}\n"
-                f'answer it with `{sent.commands.answers} "…"`',
-                file=sys.stderr,
-            )
+            print(f"{sent.name} asks: {question(task.prompt)}", file=sys.stderr)
+            print(f'answer it with `{sent.commands.answers} "…"`', file=sys.stderr)
             return ASKS
         if task.status == "completed":
             return 0
@@ -221,7 +214,7 @@ class Conversation:
         sent, name = self._sending_to(peer), peer.name
         try:
             task = await peer.send(
-                message, priority=self._priority, wait=wait, timeout=self._timeout, on_event=_noting(sent)
+                message, priority=self._priority, wait=wait, timeout=self._timeout, on_event=sent.note
             )
             sent.take(task)
         except SynapseError as error:
@@ -232,8 +225,8 @@ class Conversation:
         if not wait:
             return name, task, 0, f"sent {task.id[:8]}"
         if task.asks:
-            question = (task.prompt or {}).get("prompt")
-            return name, task, ASKS, f"it asks: {question} (answer with `{sent.commands.answers} …`)"
+            asked = (task.prompt or {}).get("prompt")
+            return name, task, ASKS, f"it asks: {asked} (answer with `{sent.commands.answers} …`)"
         if task.status == "completed":
             return name, task, 0, task.text
         return name, task, 1, f"it has not done it: {task.status}, {_why(task)}"
@@ -273,15 +266,6 @@ def send_command(command: Command, settings: Settings, reply: Reply | None = Non
     return conversation.run(command.name, command.message, command.wait)
 
 
-def _noting(sent: Underway) -> OnEvent:
-    """Keeps the task's id as soon as the agent reports it: Ctrl-C may come before the reply."""
-
-    def note(kind: str, data: Json) -> None:
-        sent.task = str(data.get("task_id") or sent.task)
-
-    return note
-
-
 def _why(task: A2ATask) -> str:
     return str((task.error or {}).get("message") or task.note or "it gave no reason")
 
@@ -300,8 +284,7 @@ def _tell(progress: str) -> None:
 
 async def _ask(prompt: Json) -> str:
     secret = prompt.get("type") == "password"
-    question = for_output(str(prompt.get("question") or prompt.get("prompt") or ""))
-    sys.stderr.write(f"{question}\n")
+    sys.stderr.write(for_output(str(prompt.get("question") or prompt.get("prompt") or "")) + "\n")
     options = prompt.get("options")
     for number, option in enumerate(options if isinstance(options, list) else (), 1):
         sys.stderr.write(f"  {number}. {for_output(str(option))}\n")

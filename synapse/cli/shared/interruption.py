@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from synapse.base.text import for_output
 from synapse.errors import SynapseError
 from synapse.peers.base import Commands, Peer
-from synapse.peers.task import A2ATask
+from synapse.peers.task import A2ATask, Json
 
 INTERRUPTED = 130  # the exit status
 
@@ -23,6 +23,10 @@ class Underway:
     task: str = ""  # its id, once the agent has reported it
     ended: bool = False
     refused: bool = False
+
+    def note(self, _: str, data: Json) -> None:
+        """Keep the task's id from an event: Ctrl-C may come before the reply."""
+        self.task = str(data.get("task_id") or self.task)
 
     def take(self, task: A2ATask) -> A2ATask:
         self.task, self.ended = task.id, task.ended

@@ -4,6 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
+from typing import Any
+
+from synapse.base.text import for_output
+
+
+def question(prompt: dict[str, Any] | None) -> str:
+    """What an agent asks, with the options that it offers."""
+    text, options = (prompt or {}).get("prompt") or "", (prompt or {}).get("options") or ()
+    return for_output(text + (f" [{', '.join(map(str, options))}]" if options else ""))
 
 
 def print_json(document: object) -> None:
