@@ -65,27 +65,23 @@ class Options:
         self.token_file: str | None = None
         self.help = False
         self.foreground = False
-        self.rest: list[str] = []
-        position = 0
-        while position < len(argv):
-            word, equals, value = argv[position].partition("=")
-            if word in VALUED:
-                if not equals:
-                    position += 1
-                    if position >= len(argv):
-                        raise UsageError(f"{word} needs a value: see `synapse start --help`.")
-                    value = argv[position]
-                self._take(word, value)
-            elif argv[position] in ("-h", "--help"):
+        self.rest = list(argv)
+        while self.rest and self.rest[0] != "--":
+            word, equals, value = self.rest[0].partition("=")
+            if self.rest[0] in ("-h", "--help"):
                 self.help = True
-            elif argv[position] == "--foreground":
+            elif self.rest[0] == "--foreground":
                 self.foreground = True
+            elif word not in VALUED:
+                return
             else:
-                if argv[position] == "--":
-                    position += 1
-                break
-            position += 1
-        self.rest = argv[position:]
+                if not equals:
+                    if len(self.rest) == 1:
+                        raise UsageError(f"{word} needs a value: see `synapse start --help`.")
+                    value = self.rest.pop(1)
+                self._take(word, value)
+            del self.rest[0]
+        del self.rest[:1]  # the `--`
 
     def _take(self, word: str, value: str) -> None:
         if word == "--name":

@@ -73,11 +73,9 @@ def _in_terminal(
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, _end)
     signal.signal(signal.SIGTSTP, signal.SIG_IGN)
+    console = Console.of_this_process()
     try:
-        with (
-            closing(Console.of_this_process()) as console,
-            closing(Session(program, dialect, console)) as session,
-        ):
+        with closing(console), closing(Session(program, dialect, console)) as session:
             history = History(os.path.join(paths.synapse_home(), "shell_history"))
             reader = _reader(session, history, whole, settings)
             return Shell(session, reader, lines, _sender(settings, True), history).run()
