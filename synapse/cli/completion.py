@@ -62,7 +62,6 @@ def _first_words() -> Words:
 
 
 def _parser(word: str) -> Parser:
-    """The parser of a command or of a profile."""
     if word not in COMMANDS:
         return run.parser(word)
     found: Parser = import_module(f"synapse.cli.{word.replace('-', '_')}").parser()

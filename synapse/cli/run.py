@@ -26,7 +26,7 @@ VALUED = {
     "--token-file": (
         "FILE",
         "every request must carry the token in FILE, which only you may read (chmod 600); SYNAPSE_TOKEN does "
-        "the same, and so does --token TOKEN, which `ps` shows to everybody",
+        "the same, and so does --token TOKEN, which `ps` shows to all users",
     ),
     "--token": ("TOKEN", ""),
 }

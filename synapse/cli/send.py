@@ -89,7 +89,6 @@ def parser() -> Parser:
 
 
 def refuse_options(words: list[str]) -> None:
-    """Words that look like options are most likely a part of the message."""
     if words:
         raise UsageError(f"there is no option {words[0]}: put `--` before a message that has such words.")
 

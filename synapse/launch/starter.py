@@ -68,9 +68,7 @@ class Starter:
 
 
 def start(name: str, agent: AgentSettings, working_dir: str | None = None, umask: int = -1) -> str:
-    """Start an agent as it is configured and return what `synapse start` printed.
-
-    SynapseError has the reason if it does not start."""
+    """Start an agent as it is configured; returns the output of `synapse start`, or raises its error."""
     import subprocess
 
     command = [*paths.our_python(), "-m", "synapse", "start", agent.profile, "--name", name]

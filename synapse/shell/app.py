@@ -58,7 +58,6 @@ class Shell:
         return self._shell.exit_status
 
     def take(self, line: str) -> None:
-        """Run one complete command."""
         if not line.strip():
             return
         if self._history is not None:

@@ -1,4 +1,4 @@
-"""The private pipes between us and the shell: it reports events, and is given commands."""
+"""The private pipes between us and the shell: it reports events and receives commands."""
 
 from __future__ import annotations
 

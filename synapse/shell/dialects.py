@@ -71,7 +71,6 @@ def _login_shell() -> str:
 
 
 def quoted(shell: str, text: str) -> str:
-    """Quoted for the shell of this name."""
     if shell == "fish":
         return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
     return "'" + text.replace("'", "'\\''") + "'"

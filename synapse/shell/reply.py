@@ -24,7 +24,7 @@ _LOOKS = {
 
 
 class Reply:
-    """`partial` is given all of the reply so far; `end` the whole reply."""
+    """`partial` receives all of the reply so far; `end` receives the whole reply."""
 
     def __init__(
         self, name: str, write: Callable[[str], object], size: Callable[[], tuple[int, int]], color: bool
@@ -74,7 +74,7 @@ class Reply:
         self._text = source
 
     def _named(self, text: str) -> str:
-        """With the agent's name in front of it, or above it if it does not begin with a sentence."""
+        """With the agent's name before it, or above it if it does not begin with a sentence."""
         text = for_cells(text).lstrip("\n")
         return f"**{self._name}:**{' ' if _SENTENCE.match(text) else chr(10)}{text}" if text else ""
 

@@ -63,7 +63,7 @@ class Session:
         return self.status
 
     def hang_up(self) -> None:
-        """As when a terminal is closed: the shell and its jobs get SIGHUP."""
+        """Close the terminal: the shell and its jobs get SIGHUP."""
         if self.exit_status is not None:
             return
         self._close_terminal()

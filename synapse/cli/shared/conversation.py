@@ -81,10 +81,10 @@ class Conversation:
 
     def run(self, target: str, message: str, wait: bool) -> int:
         """Send the message to one agent or to all of them. Returns the exit status."""
-        everybody = {ALL: ALL, ALL_HERE: ALL_HERE}.get(target.casefold())
+        group = target.casefold()
         try:
-            if everybody:
-                return asyncio.run(self._broadcast(everybody, message, wait))
+            if group in (ALL, ALL_HERE):
+                return asyncio.run(self._broadcast(group, message, wait))
             return asyncio.run(self._send(target, message, wait))
         except KeyboardInterrupt:
             self._clear_line()
@@ -192,9 +192,9 @@ class Conversation:
 
     # --- all agents ---------------------------------------------------------------------------------------
 
-    async def _broadcast(self, everybody: str, message: str, wait: bool) -> int:
+    async def _broadcast(self, group: str, message: str, wait: bool) -> int:
         """Send to all other agents of this machine or of this directory; print each reply when it comes."""
-        peers = self._directory.everybody(everybody)
+        peers = self._directory.everybody(group)
         documents: list[Json] = []
         statuses: set[int] = set()
         for done in asyncio.as_completed([self._one_of_all(peer, message, wait) for peer in peers]):
