@@ -83,7 +83,7 @@ class Stage:
     def type(self, text: str) -> None:
         for key in text if self.live else [text]:
             self._terminal.type(key)
-            self.rest(KEY if self.live else 0.0)
+            self.linger(KEY)
 
     def enter(self, text: str) -> None:
         self.type(text)
@@ -91,9 +91,9 @@ class Stage:
 
     def press(self, *keys: str) -> None:
         for key in keys:
-            self.rest(0.3 if self.live else 0.0)
+            self.linger(0.3)
             self._terminal.type(key)
-        self.rest(0.1 if self.live else 0.0)
+        self.linger(0.1)
 
     def rest(self, seconds: float) -> None:
         """Waits, and draws what changes."""

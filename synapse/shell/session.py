@@ -37,6 +37,7 @@ class Session:
         self._console = console
         self._marks = PromptMarks()
         self._channel = Channel()
+        self.events = self._channel.events  # readable when the shell reports something
         self._previous_status = 0  # `$?` when the command starts
         self._taken = True  # the shell has read the command
         self._last_key = 0.0
@@ -78,19 +79,9 @@ class Session:
         self.hang_up()
         self._channel.close()
 
-    @property
-    def output(self) -> int:
-        """A descriptor that is readable when a background job has written."""
-        return self._pty.master
-
     def read_output(self) -> bytes:
         data = self._pty.read()
         return self._marks.feed(data) if data else b""
-
-    @property
-    def events(self) -> int:
-        """A descriptor that is readable when the shell reports something, between commands too."""
-        return self._channel.events
 
     def read_events(self) -> None:
         for event in self._channel.read():
@@ -237,6 +228,7 @@ class Session:
         termios.tcsetattr(self._slave, termios.TCSANOW, self._console.saved)
         pid = _fork(argv, {**os.environ, **more}, self._slave)
         self._pty = Pty(pid, master, b"")
+        self.output = master  # readable when a background job has written
         self._pidfd = os.pidfd_open(pid) if hasattr(os, "pidfd_open") else -1
 
     def _close_terminal(self) -> None:
