@@ -58,21 +58,18 @@ def _watch(registry: AgentRegistry, interval: float) -> int:
         while True:
             print("\n".join(table(list(registry.list_agents().values()))), flush=True)
             time.sleep(interval)
-    out = sys.stdout
     for signum in (signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT):
         signal.signal(signum, lambda signum, _: sys.exit(128 + signum))  # through the `finally` below
-    out.write("\x1b[?1049h\x1b[?25l")
+    print("\x1b[?1049h\x1b[?25l", end="")
     try:
         while True:
             size = os.get_terminal_size()
             lines = table(list(registry.list_agents().values()), size.columns)[: size.lines - 2]
             stamp = f"{time.strftime('%H:%M:%S')}  every {interval:g} s, Ctrl-C to leave"[: size.columns]
             body = "\x1b[K\r\n".join([*lines, "", stamp])
-            out.write(f"\x1b[H{body}\x1b[K\x1b[J")
-            out.flush()
+            print(f"\x1b[H{body}\x1b[K\x1b[J", end="", flush=True)
             time.sleep(interval)
     except KeyboardInterrupt:
         return 0
     finally:
-        out.write("\x1b[?25h\x1b[?1049l")
-        out.flush()
+        print("\x1b[?25h\x1b[?1049l", end="", flush=True)

@@ -40,7 +40,9 @@ def main(argv: list[str]) -> int:
     if options.follow:
         return _follow(wanted, options.lines)
     for label, path in wanted:
-        lines = _live_output(entry) if label == "output" and entry else _tail(path, options.lines)
+        lines: Any = _tail(path, options.lines)
+        if label == "output" and entry:
+            lines = control.call(entry, "GET", "/terminal/contents")["lines"]
         if len(wanted) > 1:
             print(f"── {label}: {name} ".ljust(60, "─"))
         for line in lines[-options.lines :] if options.lines else []:
@@ -57,11 +59,6 @@ def _find(target: str) -> tuple[str, Entry | None]:
         if os.path.basename(target) == target and os.path.exists(paths.log_file(target)):
             return target, None
         raise
-
-
-def _live_output(entry: Entry) -> list[str]:
-    lines: Any = control.call(entry, "GET", "/terminal/contents")["lines"]
-    return list(lines)
 
 
 def _tail(path: str, count: int) -> list[str]:

@@ -7,6 +7,7 @@ import os
 import signal
 import sys
 from contextlib import closing
+from functools import partial
 from typing import TYPE_CHECKING
 
 from synapse.base import paths
@@ -118,18 +119,14 @@ def _sender(settings: Settings, in_terminal: bool) -> Send:
 
         if in_terminal:
             color = not os.environ.get("NO_COLOR") and os.environ.get("TERM", "dumb") != "dumb"
-            return send_command(command, settings, Reply(command.name, _write, _size, color))
+            reply = Reply(command.name, partial(print, end="", flush=True), _size, color)
+            return send_command(command, settings, reply)
         status = send_command(command, settings)
         if status == INTERRUPTED:
             raise KeyboardInterrupt  # which ends a script
         return status
 
     return send
-
-
-def _write(text: str) -> None:
-    sys.stdout.write(text)
-    sys.stdout.flush()
 
 
 def _size() -> tuple[int, int]:

@@ -53,12 +53,9 @@ class Starter:
 
     def __init__(self, agents: Mapping[str, AgentSettings], working_dir: str, umask: int) -> None:
         self._agents = {name: agent for name, agent in agents.items() if agent.auto_start}
+        self.names = frozenset(self._agents)
         self._working_dir = working_dir
         self._umask = umask
-
-    @property
-    def names(self) -> frozenset[str]:
-        return frozenset(self._agents)
 
     async def start(self, name: str) -> None:
         """Returns when the agent answers; SynapseError has the reason if it does not."""

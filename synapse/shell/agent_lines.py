@@ -35,5 +35,5 @@ class AgentLines:
 
 
 def is_whole(line: str) -> bool:
-    """Whether a line for an agent is complete: a backslash at its end continues it."""
+    """Whether a line is complete: a backslash at its end continues it."""
     return (len(line) - len(line.rstrip("\\"))) % 2 == 0

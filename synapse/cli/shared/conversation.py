@@ -45,8 +45,7 @@ class PlainReply:
         """Print what is new in the reply so far."""
         text = for_output(text.removesuffix("\r"))  # its `\n` may come with the next piece
         if self._streams and text.startswith(self._printed):
-            sys.stdout.write(text[len(self._printed) :])
-            sys.stdout.flush()
+            print(text[len(self._printed) :], end="", flush=True)
             self._printed = text
 
     def settle(self) -> None:
@@ -55,13 +54,13 @@ class PlainReply:
     def end(self, text: str) -> None:
         """Print the rest of the whole reply, or all of it if it does not begin as it was printed."""
         if not self._streams:
-            sys.stdout.write(text if text.endswith("\n") else text + "\n")
+            print(text, end="" if text.endswith("\n") else "\n")
             return
         text = for_output(text)
         if not text.startswith(self._printed):
-            sys.stdout.write("\n\n")
+            print("\n")
             self._printed = ""
-        sys.stdout.write(text[len(self._printed) :] + "\n")
+        print(text[len(self._printed) :])
 
 
 class Conversation:
@@ -249,14 +248,12 @@ class Conversation:
         while True:
             if not self._reply.begun and not self._asking:
                 note = f"→ {sent.name}: {for_output(self._status)} {time.monotonic() - began:.0f} s"
-                sys.stderr.write(f"\r\x1b[K{crop(note, _columns() - 1)}")
-                sys.stderr.flush()
+                print(f"\r\x1b[K{crop(note, _columns() - 1)}", end="", file=sys.stderr, flush=True)
             await asyncio.sleep(SHOWN_EVERY)
 
     def _clear_line(self) -> None:
         if self._talks and not self._reply.begun:
-            sys.stderr.write("\r\x1b[K")
-            sys.stderr.flush()
+            print("\r\x1b[K", end="", file=sys.stderr, flush=True)
 
 
 def send_command(command: Command, settings: Settings, reply: Reply | None = None) -> int:
@@ -288,8 +285,7 @@ async def _ask(prompt: Json) -> str:
     options = prompt.get("options")
     for number, option in enumerate(options if isinstance(options, list) else (), 1):
         sys.stderr.write(f"  {number}. {for_output(str(option))}\n")
-    sys.stderr.write("answer (not shown): " if secret else "answer: ")
-    sys.stderr.flush()
+    print("answer (not shown): " if secret else "answer: ", end="", file=sys.stderr, flush=True)
     return await (_hidden_line() if secret else _line())
 
 

@@ -65,8 +65,7 @@ def _wants_to_cancel(going: Sequence[Underway]) -> bool:
     names = _listed([one.name for one in going])
     one = len(going) == 1
     question = "goes on with it. Cancel the task?" if one else "go on with it. Cancel the tasks?"
-    sys.stderr.write(f"{names} {question} [y/N] ")
-    sys.stderr.flush()
+    print(f"{names} {question} [y/N] ", end="", file=sys.stderr, flush=True)
     return sys.stdin.readline().strip().lower() in ("y", "yes")
 
 
