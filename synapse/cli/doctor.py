@@ -75,7 +75,7 @@ def _directories() -> Iterator[Finding]:
         path = paths.config_file()
         yield OK, f"{path}: {'valid' if os.path.exists(path) else 'does not exist'}"
         if settings.default_response_mode == "broadcast":
-            yield NOTE, "default_response_mode: broadcast does not wait; `@all` reaches every agent"
+            yield NOTE, "default_response_mode: broadcast does not wait; send to `@all` to reach every agent"
     except SynapseError as error:
         yield BAD, str(error)
 
