@@ -159,11 +159,9 @@ def _read_file(path: str, values: dict[str, Any], origins: dict[str, str]) -> No
         return
     agents = read.pop("agents", None) or {}
     for key, value in read.items():
-        found = (
-            {f"{key}.{inner}": item for inner, item in value.items()}
-            if isinstance(value, dict)
-            else {key: value}
-        )
+        found = {key: value}
+        if isinstance(value, dict):
+            found = {f"{key}.{inner}": item for inner, item in value.items()}
         for dotted, item in found.items():
             if item is not None:
                 values[dotted] = item

@@ -18,13 +18,11 @@ def parser() -> Parser:
     from synapse.config import load_settings
 
     chord = load_settings().values["detach_keys"]
-    found = Parser(
-        prog="synapse attach",
-        description="Take over the terminal of a background agent, as if it had been started here. "
+    return Parser(
+        "synapse attach",
+        "Take over the terminal of a background agent, as if it had been started here. "
         f"{chord} detaches, and the agent goes on. Another terminal that attaches takes it over.",
-    )
-    found.add_agent()
-    return found
+    ).add_agent()
 
 
 def main(argv: list[str]) -> int:

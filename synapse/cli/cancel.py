@@ -3,24 +3,20 @@
 from __future__ import annotations
 
 from synapse.cli.shared.agents import agent_of
-from synapse.cli.shared.parser import TASK, Parser
+from synapse.cli.shared.parser import Parser
 from synapse.errors import SynapseError
 from synapse.peers import control
 from synapse.tasks.shelf import find_task
 
+HELP = "Cancel a task: it leaves the queue, or the agent that works on it is interrupted."
+
 
 def parser() -> Parser:
-    found = Parser(
-        prog="synapse cancel",
-        description="Cancel a task: it leaves the queue, or the agent that works on it is interrupted.",
-    )
-    found.add_word("task", TASK, help="the task's id, or the beginning of it")
-    return found
+    return Parser("synapse cancel", HELP).add_task()
 
 
 def main(argv: list[str]) -> int:
-    options = parser().parse_args(argv)
-    agent_id, task = find_task(options.task)
+    agent_id, task = find_task(parser().parse_args(argv).task)
     if task.ended:
         raise SynapseError(f"task {task.short_id} is {task.state} already.")
     answer = control.call(agent_of(agent_id), "POST", f"/tasks/{task.id}/cancel", {}, timeout=20)

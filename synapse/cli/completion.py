@@ -8,8 +8,8 @@ from importlib import import_module
 
 from synapse.base.commands import COMMANDS
 from synapse.cli import run
-from synapse.cli.shared.parser import AGENT, EXTERNAL, PROFILE, RECIPIENT, SHELL, TASK, Parser, raw_parser
-from synapse.cli.shell_hook import SHELLS, check_shell, script
+from synapse.cli.shared.parser import AGENT, EXTERNAL, PROFILE, RECIPIENT, SHELL, TASK, Parser
+from synapse.cli.shell_hook import SHELLS, add_shell, script
 from synapse.errors import SynapseError
 
 HELP = """\
@@ -21,26 +21,24 @@ line at the end of
   ~/.config/fish/config.fish    synapse completion fish | source
 """
 
-Words = list[tuple[str, str]]  # each with its meaning
+Words = list[tuple[str, str]]  # each word with its description
 TASKS_OFFERED = 20
 REPEATED = ("*", "+", argparse.REMAINDER)
 
 
 def parser() -> Parser:
-    found = raw_parser("synapse completion", HELP)
-    found.add_word("shell", SHELL, nargs="?", help="bash, zsh or fish (default: the shell that runs this)")
-    return found
+    return add_shell(Parser("synapse completion", HELP))
 
 
 def main(argv: list[str]) -> int:
     if argv[:1] == ["--words"]:
         return _print_words(argv[1:])
-    print(script("completion", check_shell("completion", parser().parse_args(argv).shell)), end="")
+    print(script("completion", parser().parse_args(argv).shell), end="")
     return 0
 
 
 def _print_words(line: list[str]) -> int:
-    """What a shell asks for on Tab: the line up to the cursor, the last word unfinished. Never an error."""
+    """A shell calls this on Tab with the words up to the cursor, the last of them unfinished."""
     found = complete(line)
     for word, meaning in found:
         print(f"{word}\t{' '.join(meaning.split())}")
@@ -64,7 +62,6 @@ def _first_words() -> Words:
 
 
 def _parser(word: str) -> Parser:
-    """The parser of a command or of a profile."""
     if word not in COMMANDS:
         return run.parser(word)
     found: Parser = import_module(f"synapse.cli.{word.replace('-', '_')}").parser()

@@ -6,7 +6,7 @@ import os
 import shutil
 import tempfile
 
-from synapse.cli.shared.parser import Parser, raw_parser
+from synapse.cli.shared.parser import Parser
 
 HELP = """\
 Show Synapse at work in one minute, with three reference agents that need no key and no network: a message
@@ -18,7 +18,7 @@ screens; in a pipe you get a report.
 
 
 def parser() -> Parser:
-    return raw_parser("synapse demo", HELP)
+    return Parser("synapse demo", HELP)
 
 
 def main(argv: list[str]) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 from synapse import __version__
 from synapse.base import paths
@@ -15,40 +15,34 @@ from synapse.launch import program
 from synapse.profiles.loader import list_profiles, load_profile
 from synapse.registry import AgentRegistry
 
-OK, NOTE, BAD = "ok", "note", "bad"
+HELP = "Check this machine. The exit status is 1 if something must be repaired."
+OK, NOTE, BAD = "✓", "-", "✗"
 Finding = tuple[str, str]
-_MARKS = {OK: "✓", NOTE: "-", BAD: "✗"}
 
 
 def parser() -> Parser:
-    found = Parser(
-        prog="synapse doctor",
-        description="Check this machine. The exit status is 1 if something must be repaired.",
-    )
-    found.add_word("profile", PROFILE, nargs="?", help="check only this profile, in detail")
-    return found
+    found = Parser("synapse doctor", HELP)
+    return found.add_word("profile", PROFILE, nargs="?", help="check only this profile, in detail")
 
 
 def main(argv: list[str]) -> int:
     options = parser().parse_args(argv)
-    sections: list[tuple[str, Callable[[], Iterator[Finding]]]]
+    sections = {
+        "Synapse": _installation(),
+        "directories": _directories(),
+        "profiles": _profiles(),
+        "agents": _agents(),
+        "terminal": _terminal(),
+    }
     if options.profile:
-        sections = [(f"profile {options.profile}", lambda: _one_profile(options.profile))]
-    else:
-        sections = [
-            ("Synapse", _installation),
-            ("directories", _directories),
-            ("profiles", _profiles),
-            ("agents", _agents),
-            ("terminal", _terminal),
-        ]
-    bad = 0
-    for title, check in sections:
+        sections = {f"profile {options.profile}": _one_profile(options.profile)}
+    status = 0
+    for title, findings in sections.items():
         print(title)
-        for kind, text in check():
-            bad += kind == BAD
-            print(f"  {_MARKS[kind]} {text}")
-    return 1 if bad else 0
+        for mark, text in findings:
+            print(f"  {mark} {text}")
+            status |= mark == BAD
+    return int(status)
 
 
 def _installation() -> Iterator[Finding]:
@@ -78,15 +72,10 @@ def _directories() -> Iterator[Finding]:
         yield BAD, f"{error.filename}: no sockets can be created there ({error.strerror})"
     try:
         settings = load_settings()
-        yield (
-            OK,
-            f"{paths.config_file()}: {'valid' if os.path.exists(paths.config_file()) else 'does not exist'}",
-        )
+        path = paths.config_file()
+        yield OK, f"{path}: {'valid' if os.path.exists(path) else 'does not exist'}"
         if settings.default_response_mode == "broadcast":
-            yield (
-                NOTE,
-                "default_response_mode: broadcast does not wait; send to `@all` to reach every agent",
-            )
+            yield NOTE, "default_response_mode: broadcast does not wait; send to `@all` to reach every agent"
     except SynapseError as error:
         yield BAD, str(error)
 
@@ -98,12 +87,9 @@ def _directory(path: str, variable: str) -> Finding:
     if not os.path.isdir(existing):
         return BAD, f"{path}: cannot be created, {existing} is not a directory; set {variable} to another"
     if not os.path.isdir(path):
-        why = _why_not_creatable(existing)
-        if why:
-            return (
-                BAD,
-                f"{path}: cannot be created in {existing} ({why}); change that, or set {variable} to another",
-            )
+        if why := _why_not_creatable(existing):
+            cannot = f"{path}: cannot be created in {existing} ({why})"
+            return BAD, f"{cannot}; change that, or set {variable} to another"
         return NOTE, f"{path}: will be created when needed"
     if not os.access(path, os.W_OK | os.X_OK):
         return BAD, f"{path}: not writable; change that, or set {variable} to another"
@@ -129,8 +115,7 @@ def _profiles() -> Iterator[Finding]:
             yield BAD, f"{listed.name}: {listed.error}"
             continue
         try:
-            command = program.find_command(listed.profile)
-            yield OK, f"{listed.name}: {command[0]}"
+            yield OK, f"{listed.name}: {program.find_command(listed.profile)[0]}"
         except SynapseError as error:
             yield NOTE, str(error)
 
@@ -145,18 +130,12 @@ def _one_profile(name: str) -> Iterator[Finding]:
         return
     yield OK, f"starts {' '.join([*command, *profile.args])}"
     yield OK, f"version: {_version(command)}"
-    free = [port for port in _range(profile.ports) if _is_free(port)]
-    if profile.ports and not free:
-        yield (
-            NOTE,
-            f"every port from {profile.ports[0]} to {profile.ports[1]} is taken; one from 8200 on is used",
-        )
-    elif free:
-        yield OK, f"port {free[0]} is free"
-
-
-def _range(ports: tuple[int, int] | None) -> range:
-    return range(ports[0], ports[1] + 1) if ports else range(8200, 8210)
+    first, last = profile.ports or (8200, 8209)
+    free = next((port for port in range(first, last + 1) if _is_free(port)), None)
+    if free:
+        yield OK, f"port {free} is free"
+    elif profile.ports:
+        yield NOTE, f"every port from {first} to {last} is taken; one from 8200 on is used"
 
 
 def _is_free(port: int) -> bool:

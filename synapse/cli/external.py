@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import json
 import sys
+from collections.abc import Callable
 
 from synapse.a2a_client import A2AClient, A2ATask, ExternalAgent
 from synapse.base.text import for_output
-from synapse.cli.leaving import Underway, leave
-from synapse.cli.send import refuse_options
-from synapse.cli.shared.parser import EXTERNAL, Parser
-from synapse.errors import NoSuchAgent, SynapseError, UsageError
+from synapse.cli.send import read_message, refuse_options
+from synapse.cli.shared.interruption import Underway, leave
+from synapse.cli.shared.output import print_json, show
+from synapse.cli.shared.parser import EXTERNAL, WEEK, Parser, number
+from synapse.errors import NoSuchAgent, SynapseError
 from synapse.terminal.cells import aligned
 
+HELP = "Register external agents (A2A 1.0, 0.3 or the old dialect), and send messages to them."
 _COLUMNS = ("ALIAS", "NAME", "PROTOCOL", "LAST SEEN", "URL")
 ASKS = 5  # exit status
 
@@ -35,64 +37,50 @@ def parser() -> Parser:
 
 def _parsers() -> tuple[Parser, Parser]:
     """The parser of all actions, and that of `send`, which accepts options between words only alone."""
-    parser = Parser(
-        prog="synapse external",
-        description="Register external agents (A2A 1.0, 0.3 or the old dialect), and send messages to them.",
-    )
-    actions = parser.add_subparsers(required=True, metavar="add|list|remove|send|task|cancel")
-    add = actions.add_parser(
-        "add",
-        help="read an agent's card and register the agent",
-        description="Read an agent's card and register the agent.",
-    )
+    found = Parser("synapse external", HELP)
+    actions = found.add_subparsers(required=True, metavar="add|list|remove|send|task|cancel")
+
+    def action(run: Callable[[A2AClient, argparse.Namespace], int], help: str, more: str = "") -> Parser:
+        name, description = run.__name__.lstrip("_"), f"{help[0].upper()}{help[1:]}.{more}"
+        made: Parser = actions.add_parser(name, help=help, description=description)
+        made.set_defaults(run=run)
+        return made
+
+    add = action(_add, "read an agent's card and register the agent")
     add.add_argument("url", help="the agent's address, such as https://agents.example/weather")
     add.add_argument("--alias", help="its name here (default: made from its own name)")
     add.add_argument(
         "--token-file", metavar="FILE", help="a file that only you can read; sent as Authorization: Bearer"
     )
-    add.set_defaults(run=_add)
-    listing = actions.add_parser(
-        "list", help="list the registered agents", description="List the registered agents."
-    )
-    listing.add_argument("--json", action="store_true", help="one JSON array; tokens are never in it")
+    listing = action(_list, "list the registered agents").add_json("one JSON array; tokens are never in it")
     listing.add_argument(
         "--check", action="store_true", help="read every card again, and report what is wrong"
     )
-    listing.set_defaults(run=_list)
-    remove = actions.add_parser(
-        "remove", help="remove an agent", description="Remove an agent and its token."
+    action(_remove, "remove an agent and its token").add_word("alias", EXTERNAL)
+    send = action(
+        _send, "send a message and print the reply", " Exit status: 1 failed, 4 timed out, 5 question."
     )
-    remove.add_word("alias", EXTERNAL)
-    remove.set_defaults(run=_remove)
-    send: Parser = actions.add_parser(
-        "send",
-        help="send a message and print the reply",
-        description="Send a message and print the reply. Exit status: 1 failed, 4 timed out, 5 question.",
-        allow_abbrev=False,
-    )
+    send.allow_abbrev = False  # a word of the message may look like an option
+    _add_message(send)
+    task = action(_task, "show the state of a task, and its reply").add_word("alias", EXTERNAL)
+    task.add_json("the task as one JSON object").add_argument("id", help="the task's id")
+    cancel = action(_cancel, "ask the agent to cancel a task").add_word("alias", EXTERNAL)
+    cancel.add_argument("id", help="the task's id")
+    return found, send
+
+
+def _add_message(send: Parser) -> None:
     send.add_word("alias", EXTERNAL)
     send.add_argument(
         "message", nargs="*", help="words, after -- if one begins with -; - reads them from standard input"
     )
     send.add_argument("--task", default="", metavar="ID", help="answer the question of this task")
     send.add_argument("--no-wait", action="store_true", help="do not wait for the reply")
+    seconds = number(float, 0.001, WEEK)
     send.add_argument(
-        "--timeout", type=float, metavar="S", help="seconds to wait (default: response_timeout)"
+        "--timeout", type=seconds, metavar="S", help="seconds to wait (default: response_timeout)"
     )
-    send.add_argument("--json", action="store_true", help="the task as one JSON object")
-    send.set_defaults(run=_send)
-    task = actions.add_parser(
-        "task", help="show a task", description="Show the state of a task, and its reply."
-    )
-    task.add_word("alias", EXTERNAL)
-    task.add_argument("id", help="the task's id")
-    task.add_argument("--json", action="store_true", help="the task as one JSON object")
-    task.set_defaults(run=_task)
-    cancel = actions.add_parser("cancel", help="cancel a task", description="Ask the agent to cancel a task.")
-    cancel.add_word("alias", EXTERNAL)
-    cancel.add_argument("id", help="the task's id")
-    cancel.set_defaults(run=_cancel)
-    return parser, send
+    send.add_json("the task as one JSON object")
 
 
 def _add(client: A2AClient, options: argparse.Namespace) -> int:
@@ -107,27 +95,31 @@ def _add(client: A2AClient, options: argparse.Namespace) -> int:
 
 
 def _list(client: A2AClient, options: argparse.Namespace) -> int:
-    said = asyncio.run(_check(client)) if options.check else {}
+    problems = asyncio.run(_check(client)) if options.check else {}
     agents = client.list_agents()
-    if options.json:
-        shown = [{**a.to_dict(), **({"check": said[a.alias]} if a.alias in said else {})} for a in agents]
-        print(json.dumps(shown, ensure_ascii=False, indent=2))
-        return 0
+    shown = [
+        {**agent.to_dict(), **({"check": problems[agent.alias]} if agent.alias in problems else {})}
+        for agent in agents
+    ]
+    return show(options.json, shown, _table(agents, problems))
+
+
+def _table(agents: list[ExternalAgent], problems: dict[str, str]) -> list[str]:
     if not agents:
-        print(
+        return [
             "no external agent is registered: `synapse external add URL` reads a card and registers the agent"
-        )
-        return 0
+        ]
     rows: list[tuple[str, ...]] = [_COLUMNS]
     for agent in agents:
-        rows.append(
-            (agent.alias, for_output(agent.name), _protocol(agent), agent.last_seen or "-", agent.url)
-        )
-    print("\n".join(aligned(rows)))
-    for agent in agents:
-        for words in filter(None, (agent.note, said.get(agent.alias, ""))):
-            print(f"{agent.alias}: {for_output(words)}")
-    return 0
+        seen = agent.last_seen or "-"
+        rows.append((agent.alias, for_output(agent.name), _protocol(agent), seen, agent.url))
+    notes = [
+        f"{agent.alias}: {for_output(words)}"
+        for agent in agents
+        for words in (agent.note, problems.get(agent.alias))
+        if words
+    ]
+    return [*aligned(rows), *notes]
 
 
 async def _check(client: A2AClient) -> dict[str, str]:
@@ -155,19 +147,12 @@ def _remove(client: A2AClient, options: argparse.Namespace) -> int:
 def _send(client: A2AClient, options: argparse.Namespace) -> int:
     from synapse.config import load_settings
 
-    if options.timeout is not None and not options.timeout > 0:
-        raise UsageError("--timeout must be a number of seconds above 0.")
-    text = " ".join(options.message)
-    if text == "-":
-        text = sys.stdin.buffer.read().decode("utf-8", "replace")
-    if not text.strip():
-        raise UsageError("there is no message: give it as words, or - to read it from a pipe.")
+    text = read_message(options.message, None)
     timeout = options.timeout or load_settings().response_timeout
-
     sent = Underway(client.core.peer(options.alias), options.task)
 
     def on_event(kind: str, data: dict[str, object]) -> None:
-        sent.task = str(data.get("task_id") or sent.task)
+        sent.note(kind, data)
         if kind == "card_changed":
             print(f"synapse: {options.alias}: {for_output(str(data['note']))}.", file=sys.stderr)
 
@@ -189,10 +174,10 @@ def _cancel(client: A2AClient, options: argparse.Namespace) -> int:
 
 
 def _show(client: A2AClient, task: A2ATask, options: argparse.Namespace) -> int:
-    """The reply alone on stdout, so that pipes work."""
+    """Print the reply alone on standard output, and everything else on standard error."""
     commands = client.core.peer(options.alias).commands(task.id)
     if options.json:
-        print(json.dumps(task.to_dict(), ensure_ascii=False, indent=2))
+        print_json(task.to_dict())
     elif task.text:
         print(for_output(task.text))
     if task.status in ("failed", "canceled"):

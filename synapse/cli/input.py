@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
+import sys
+
 from synapse.a2a_client import Origin
 from synapse.cli.shared.agents import agent_of
-from synapse.cli.shared.parser import TASK, Parser
+from synapse.cli.shared.parser import Parser
 from synapse.peers import control
 from synapse.tasks.shelf import find_task
 
+HELP = "Answer a question that an agent asks in a task: an option's words, its number or key, or any text."
+
 
 def parser() -> Parser:
-    found = Parser(
-        prog="synapse input",
-        description="Answer a question that an agent asks in a task: an option's words, its number or key, "
-        "or any text.",
-    )
-    found.add_word("task", TASK, help="the task's id, or the beginning of it")
+    found = Parser("synapse input", HELP).add_task()
     found.add_argument("text", nargs="+", help="the answer; - reads it from standard input")
     return found
 
@@ -25,8 +24,6 @@ def main(argv: list[str]) -> int:
     agent_id, task = find_task(options.task)
     text = " ".join(options.text)
     if text == "-":
-        import sys
-
         text = sys.stdin.readline().rstrip("\n")  # `ps` would show a secret
     origin = Origin.from_environment()
     body = {"input": text, "sender": origin.sender if origin else None}

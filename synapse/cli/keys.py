@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from synapse.cli.shared.agents import find_agent
-from synapse.cli.shared.parser import Parser, raw_parser
+from synapse.cli.shared.parser import Parser
 from synapse.errors import UsageError
 from synapse.peers import control
 
@@ -20,8 +20,7 @@ PageUp PageDown DC IC F1…F12, with C- M- S- before them (C-c, M-x, S-Up). Anyt
 
 
 def parser() -> Parser:
-    found = raw_parser("synapse keys", "Press keys in an agent's terminal.", epilog=_EPILOG)
-    found.add_agent()
+    found = Parser("synapse keys", "Press keys in an agent's terminal.", _EPILOG).add_agent()
     found.add_argument("-l", "--literal", action="store_true", help="type every argument as text")
     found.add_argument("keys", nargs=argparse.REMAINDER, metavar="KEY", help="key names or text")
     return found
@@ -29,8 +28,7 @@ def parser() -> Parser:
 
 def main(argv: list[str]) -> int:
     options = parser().parse_args(argv)
-    keys = options.keys
-    literal = options.literal
+    keys, literal = options.keys, options.literal
     if keys and keys[0] in ("-l", "--literal"):
         literal, keys = True, keys[1:]
     if keys and keys[0] == "--":

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
-import json
 import os
 import signal
 import sys
@@ -12,7 +10,8 @@ from collections.abc import Sequence
 
 from synapse.base import paths
 from synapse.base.text import for_output
-from synapse.cli.shared.parser import Parser
+from synapse.cli.shared.output import show
+from synapse.cli.shared.parser import Parser, number
 from synapse.registry import AgentRegistry, Entry
 from synapse.terminal.cells import aligned, crop
 
@@ -20,11 +19,12 @@ _COLUMNS = ("NAME", "TYPE", "STATUS", "PORT", "PID", "DIRECTORY")
 
 
 def parser() -> Parser:
-    found = Parser(prog="synapse list", description="List the running agents.")
+    found = Parser("synapse list", "List the running agents.")
     found.add_json("print one JSON array of registry entries")
     found.add_argument("-w", "--watch", action="store_true", help="keep the list up to date until Ctrl-C")
+    seconds = number(float, 0.1, 3600)
     found.add_argument(
-        "-i", "--interval", type=_seconds, default=2.0, metavar="SECONDS", help="for --watch (default: 2)"
+        "-i", "--interval", type=seconds, default=2.0, metavar="SECONDS", help="for --watch (default: 2)"
     )
     return found
 
@@ -35,21 +35,7 @@ def main(argv: list[str]) -> int:
     if options.watch and not options.json:
         return _watch(registry, options.interval)
     entries = list(registry.list_agents().values())
-    if options.json:
-        print(json.dumps(entries, ensure_ascii=False, indent=2))
-    else:
-        print("\n".join(table(entries)))
-    return 0
-
-
-def _seconds(text: str) -> float:
-    try:
-        seconds = float(text)
-    except ValueError:
-        seconds = 0.0
-    if not 0.1 <= seconds <= 3600:
-        raise argparse.ArgumentTypeError(f"must be from 0.1 to 3600 seconds, not {text!r}")
-    return seconds
+    return show(options.json, entries, table(entries))
 
 
 def table(entries: Sequence[Entry], width: int | None = None) -> list[str]:
@@ -72,21 +58,18 @@ def _watch(registry: AgentRegistry, interval: float) -> int:
         while True:
             print("\n".join(table(list(registry.list_agents().values()))), flush=True)
             time.sleep(interval)
-    out = sys.stdout
-    for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT):
-        signal.signal(number, lambda number, _: sys.exit(128 + number))  # through the `finally` below
-    out.write("\x1b[?1049h\x1b[?25l")
+    for signum in (signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT):
+        signal.signal(signum, lambda signum, _: sys.exit(128 + signum))  # through the `finally` below
+    print("\x1b[?1049h\x1b[?25l", end="")
     try:
         while True:
             size = os.get_terminal_size()
             lines = table(list(registry.list_agents().values()), size.columns)[: size.lines - 2]
             stamp = f"{time.strftime('%H:%M:%S')}  every {interval:g} s, Ctrl-C to leave"[: size.columns]
             body = "\x1b[K\r\n".join([*lines, "", stamp])
-            out.write(f"\x1b[H{body}\x1b[K\x1b[J")
-            out.flush()
+            print(f"\x1b[H{body}\x1b[K\x1b[J", end="", flush=True)
             time.sleep(interval)
     except KeyboardInterrupt:
         return 0
     finally:
-        out.write("\x1b[?25h\x1b[?1049l")
-        out.flush()
+        print("\x1b[?25h\x1b[?1049l", end="", flush=True)

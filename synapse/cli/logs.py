@@ -2,30 +2,29 @@
 
 from __future__ import annotations
 
-import argparse
 import os
 import sys
 import time
+from typing import Any
 
 from synapse.base import paths
 from synapse.cli.shared.agents import find_agent
-from synapse.cli.shared.parser import AGENT, Parser
+from synapse.cli.shared.parser import AGENT, Parser, number
 from synapse.errors import SynapseError, TargetError
 from synapse.peers import control
 from synapse.registry import Entry
 
+HELP = "Show the rendered output of an agent, running or ended, and Synapse's own log of it."
 FOLLOW_EVERY = 0.3  # seconds
 
 
 def parser() -> Parser:
-    found = Parser(
-        prog="synapse logs",
-        description="Show the rendered output of an agent, running or ended, and Synapse's own log of it.",
-    )
+    found = Parser("synapse logs", HELP)
     found.add_word("target", AGENT, help="an agent's name; for a running agent also its type or id")
     found.add_argument("-f", "--follow", action="store_true", help="print new lines until Ctrl-C")
+    count = number(int, 0, 1_000_000)
     found.add_argument(
-        "-n", "--lines", type=_count, default=40, metavar="N", help="print the last N lines of each (40)"
+        "-n", "--lines", type=count, default=40, metavar="N", help="print the last N lines of each (40)"
     )
     which = found.add_mutually_exclusive_group()
     which.add_argument("--output", action="store_true", help="only what the agent has written")
@@ -36,29 +35,19 @@ def parser() -> Parser:
 def main(argv: list[str]) -> int:
     options = parser().parse_args(argv)
     name, entry = _find(options.target)
-    wanted = [
-        (label, path)
-        for label, path, unwanted in (
-            ("output", paths.output_file(name), options.log),
-            ("synapse", paths.log_file(name), options.output),
-        )
-        if not unwanted
-    ]
+    wanted = [] if options.log else [("output", paths.output_file(name))]
+    wanted += [] if options.output else [("synapse", paths.log_file(name))]
     if options.follow:
         return _follow(wanted, options.lines)
     for label, path in wanted:
-        lines = _live_output(entry) if label == "output" and entry else _tail(path, options.lines)
+        lines: Any = _tail(path, options.lines)
+        if label == "output" and entry:
+            lines = control.call(entry, "GET", "/terminal/contents")["lines"]
         if len(wanted) > 1:
             print(f"── {label}: {name} ".ljust(60, "─"))
         for line in lines[-options.lines :] if options.lines else []:
             print(line)
     return 0
-
-
-def _count(text: str) -> int:
-    if not text.isdecimal():
-        raise argparse.ArgumentTypeError(f"must be a number, 0 or more, not {text!r}")
-    return int(text)
 
 
 def _find(target: str) -> tuple[str, Entry | None]:
@@ -70,12 +59,6 @@ def _find(target: str) -> tuple[str, Entry | None]:
         if os.path.basename(target) == target and os.path.exists(paths.log_file(target)):
             return target, None
         raise
-
-
-def _live_output(entry: Entry) -> list[str]:
-    lines = control.call(entry, "GET", "/terminal/contents")["lines"]
-    assert isinstance(lines, list)
-    return [str(line) for line in lines]
 
 
 def _tail(path: str, count: int) -> list[str]:
@@ -95,13 +78,11 @@ class _Follower:
 
     def __init__(self, path: str) -> None:
         self._path = path
-        self._inode = 0
-        self._offset = 0
         try:
             status = os.stat(path)
             self._inode, self._offset = status.st_ino, status.st_size
         except OSError:
-            pass
+            self._inode = self._offset = 0
 
     def new_lines(self) -> list[str]:
         try:
@@ -122,12 +103,11 @@ class _Follower:
 
 def _follow(wanted: list[tuple[str, str]], count: int) -> int:
     followers = [(label, _Follower(path)) for label, path in wanted]
-    for label, path in wanted:
-        for line in _tail(path, count):
-            print(f"{label:<7} │ {line}")
+    found = [(label, _tail(path, count)) for label, path in wanted]
     while True:
-        for label, follower in followers:
-            for line in follower.new_lines():
+        for label, lines in found:
+            for line in lines:
                 print(f"{label:<7} │ {line}")
         sys.stdout.flush()
         time.sleep(FOLLOW_EVERY)
+        found = [(label, follower.new_lines()) for label, follower in followers]

@@ -8,10 +8,6 @@ import sys
 from synapse.base.commands import COMMANDS
 from synapse.errors import SynapseError, UsageError
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
 USAGE = """\
 usage: synapse <profile> [--port N] [--name NAME] [ARGS…]   run an agent in this terminal
        synapse <command> [--help] …
@@ -28,26 +24,19 @@ profiles: {profiles} (`synapse profiles` shows more)
 TAIL = "Every command has --help. ~/.synapse/config.yaml and ~/.synapse/profiles/ hold your settings."
 
 
-def main(argv: list[str] | None = None) -> int:
-    argv = sys.argv[1:] if argv is None else argv
-    return guarded(lambda: _dispatch(argv))
-
-
 def main_send() -> int:
-    """`synapse-send` is `synapse send`."""
-    return guarded(lambda: _dispatch(["send", *sys.argv[1:]]))
+    return main(["send", *sys.argv[1:]])
 
 
 def main_shell() -> int:
-    """`synapse-shell` is `synapse shell`."""
-    return guarded(lambda: _dispatch(["shell", *sys.argv[1:]]))
+    return main(["shell", *sys.argv[1:]])
 
 
-def guarded(call: Callable[[], int]) -> int:
+def main(argv: list[str] | None = None) -> int:
     """Prints an error as one sentence; a closed pipe and Ctrl-C end the command without a message."""
     _open_closed()
     try:
-        status = call()
+        status = _dispatch(sys.argv[1:] if argv is None else argv)
         if sys.stdout is not None:
             sys.stdout.flush()
         return status

@@ -8,13 +8,14 @@ import shutil
 from typing import Any
 
 from synapse.base import paths
+from synapse.cli.shared.output import show
 from synapse.cli.shared.parser import PROFILE, Parser
 from synapse.profiles import loader as profiles
 from synapse.terminal.cells import aligned
 
 
 def parser() -> Parser:
-    found = Parser(prog="synapse profiles", description="List the profiles, or show one in full.")
+    found = Parser("synapse profiles", "List the profiles, or show one in full.")
     found.add_json("print one JSON array")
     commands = found.add_subparsers(dest="command", metavar="show NAME")
     rows = [
@@ -25,7 +26,6 @@ def parser() -> Parser:
         help="the profile as YAML, and which file sets each value",
         description="Print a profile as YAML, and which file sets each value.",
         epilog="\n".join(["fields of a profile, with their defaults:", *aligned(rows)]),
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     show.add_word("name", PROFILE, metavar="NAME")
     show.add_argument("--json", action="store_true", default=argparse.SUPPRESS, help="print one JSON object")
@@ -35,19 +35,13 @@ def parser() -> Parser:
 def main(argv: list[str]) -> int:
     options = parser().parse_args(argv)
     if options.command == "show":
-        explained = profiles.explain_profile(options.name)
-        document = _document(explained)
-        print(json.dumps(document, indent=2, ensure_ascii=False) if options.json else _yaml(document))
-        return 0
+        document = _document(profiles.explain_profile(options.name))
+        return show(options.json, document, _yaml(document))
     rows = profiles.list_profiles()
-    if options.json:
-        print(json.dumps([_row(row) for row in rows], indent=2, ensure_ascii=False))
-    else:
-        _print_table(rows)
-    return 0
+    return show(options.json, [_row(row) for row in rows], _table(rows))
 
 
-def _print_table(rows: list[profiles.Listed]) -> None:
+def _table(rows: list[profiles.Listed]) -> list[str]:
     table: list[tuple[str, ...]] = [("NAME", "COMMAND", "PORTS", "SOURCE", "INSTALLED")]
     for row in rows:
         if row.profile is None:
@@ -56,10 +50,7 @@ def _print_table(rows: list[profiles.Listed]) -> None:
             command = " ".join(row.profile.command)
             installed = "yes" if _installed(row.profile) else "no"
             table.append((row.name, command, _ports(row.profile.ports), row.source, installed))
-    print("\n".join(aligned(table)))
-    for row in rows:
-        if row.error is not None:
-            print(f"\n{row.error}")
+    return aligned(table) + [f"\n{row.error}" for row in rows if row.error is not None]
 
 
 def _row(row: profiles.Listed) -> dict[str, Any]:
@@ -102,8 +93,8 @@ def _document(explained: profiles.Explained) -> dict[str, Any]:
     }
 
 
-def _yaml(document: dict[str, Any]) -> str:
-    """A file that would be this profile, with the origin of each value as a comment."""
+def _yaml(document: dict[str, Any]) -> list[str]:
+    """The lines of a file that would be this profile, with the origin of each value as a comment."""
     origins = document["origins"]
     lines = [f"# {document['name']}: {document['source']}, {document['path']}"]
     for key, value in document["profile"].items():
@@ -113,7 +104,7 @@ def _yaml(document: dict[str, Any]) -> str:
                 lines += _field(f"  {inner}", item, origins[f"{key}.{inner}"])
         else:
             lines += _field(key, value, origins.get(key, profiles.DEFAULT))
-    return "\n".join(lines)
+    return lines
 
 
 def _origin(path: str | None) -> str:

@@ -15,11 +15,10 @@ from synapse.peers import control
 
 def parser() -> Parser:
     found = Parser(
-        prog="synapse record",
-        description="Record a running agent until Ctrl-C, as a golden case: its bytes (asciicast), the "
+        "synapse record",
+        "Record a running agent until Ctrl-C, as a golden case: its bytes (asciicast), the "
         "status timeline and the replies that Synapse recognised. Check them before you commit them.",
-    )
-    found.add_agent()
+    ).add_agent()
     found.add_argument("folder", help="a new folder for the case, such as tests/recordings/claude/new-case")
     return found
 

@@ -26,7 +26,7 @@ VALUED = {
     "--token-file": (
         "FILE",
         "every request must carry the token in FILE, which only you may read (chmod 600); SYNAPSE_TOKEN does "
-        "the same, and so does --token TOKEN, which `ps` shows to everybody",
+        "the same, and so does --token TOKEN, which `ps` shows to all users",
     ),
     "--token": ("TOKEN", ""),
 }
@@ -44,12 +44,12 @@ def add_options(parser: Parser, program: str) -> None:
 
 
 def parser(word: str) -> Parser:
-    from synapse.cli.shared.parser import raw_parser
+    from synapse.cli.shared.parser import Parser
 
     profile = _load(word)
     program = profile.command[0].rsplit("/", 1)[-1]
     text = HELP.format(name=word, command=" ".join(profile.command), program=program)
-    found = raw_parser(f"synapse {word}", text)
+    found = Parser(f"synapse {word}", text)
     add_options(found, program)
     return found
 
@@ -65,27 +65,23 @@ class Options:
         self.token_file: str | None = None
         self.help = False
         self.foreground = False
-        self.rest: list[str] = []
-        position = 0
-        while position < len(argv):
-            word, equals, value = argv[position].partition("=")
-            if word in VALUED:
-                if not equals:
-                    position += 1
-                    if position >= len(argv):
-                        raise UsageError(f"{word} needs a value: see `synapse start --help`.")
-                    value = argv[position]
-                self._take(word, value)
-            elif argv[position] in ("-h", "--help"):
+        self.rest = list(argv)
+        while self.rest and self.rest[0] != "--":
+            word, equals, value = self.rest[0].partition("=")
+            if self.rest[0] in ("-h", "--help"):
                 self.help = True
-            elif argv[position] == "--foreground":
+            elif self.rest[0] == "--foreground":
                 self.foreground = True
+            elif word not in VALUED:
+                return
             else:
-                if argv[position] == "--":
-                    position += 1
-                break
-            position += 1
-        self.rest = argv[position:]
+                if not equals:
+                    if len(self.rest) == 1:
+                        raise UsageError(f"{word} needs a value: see `synapse start --help`.")
+                    value = self.rest.pop(1)
+                self._take(word, value)
+            del self.rest[0]
+        del self.rest[:1]  # the `--`
 
     def _take(self, word: str, value: str) -> None:
         if word == "--name":
@@ -121,8 +117,7 @@ def main(word: str, argv: list[str]) -> int:
     if runs_bare(profile, options.rest):
         run_bare(profile, options.rest)
     find_command(profile)  # report a missing program before a missing terminal
-    console = launch.terminal_or_error(word)
-    return run(profile, options, console)
+    return run(profile, options, launch.terminal_or_error(word))
 
 
 def run(profile: Profile, options: Options, console: Console | None, report: Report | None = None) -> int:

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import json
-
 from synapse.cli.shared.agents import find_agent
+from synapse.cli.shared.output import show
 from synapse.cli.shared.parser import Parser
 from synapse.peers import control
 
 
 def parser() -> Parser:
-    found = Parser(prog="synapse screen", description="Print what an agent's terminal shows now.")
-    found.add_agent()
+    found = Parser("synapse screen", "Print what an agent's terminal shows now.").add_agent()
     how = found.add_mutually_exclusive_group()
     how.add_argument("--ansi", action="store_true", help="with colours, as escape sequences")
     how.add_argument("--json", action="store_true", help="text, size, cursor, title and status as JSON")
@@ -21,10 +19,5 @@ def parser() -> Parser:
 def main(argv: list[str]) -> int:
     options = parser().parse_args(argv)
     screen = control.call(find_agent(options.target), "GET", "/terminal/screen")
-    if options.json:
-        print(json.dumps(screen, ensure_ascii=False, indent=2))
-    elif options.ansi:
-        print(str(screen["ansi"]).replace("\r\n", "\n") + "\x1b[0m")
-    else:
-        print(screen["text"])
-    return 0
+    coloured = str(screen["ansi"]).replace("\r\n", "\n") + "\x1b[0m"
+    return show(options.json, screen, [coloured if options.ansi else str(screen["text"])])

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import argparse
 import os
 import sys
-from typing import TYPE_CHECKING
 
-from synapse.cli.shared.parser import RECIPIENT, Parser, raw_parser
+from synapse.cli.shared.parser import RECIPIENT, WEEK, Parser, number
 from synapse.config import load_settings
 from synapse.errors import UsageError
-from synapse.registry import ALL, ALL_HERE
+from synapse.keys.commands import CommandParser, Refusal
 
-if TYPE_CHECKING:
-    from synapse.cli.conversation import Conversation
-
+LINE = "`@name [--return] [--priority N] [--timeout S] message`"
 HELP = """\
 Send a message to an agent. With --return the command waits and prints only the reply on standard output;
 with --no-wait it returns when the agent has stored the message. Without either, the setting
@@ -31,34 +27,46 @@ Exit status: 0 done, 1 failed, 2 wrong usage, 3 no such agent, 4 timed out, 5 th
 
 def main(argv: list[str]) -> int:
     if argv == ["--line"]:
-        from synapse.cli.shared.shell_line import send_line
-
-        return send_line()
+        return _send_line()
     options, unknown = parser().parse_known_intermixed_args(argv)
     refuse_options(unknown)
     settings = load_settings()
-    message = _message(options)
+    message = read_message(options.message, options.file)
     wait = settings.default_response_mode == "return" if options.wait is None else options.wait
     timeout = options.timeout if options.timeout is not None else float(settings.response_timeout)
-    from synapse.cli.conversation import Conversation
+    from synapse.cli.shared.conversation import Conversation
 
-    conversation = Conversation(timeout, options.priority, options.json)
-    return run(conversation, options.target, message, wait)
+    return Conversation(timeout, options.priority, options.json).run(options.target, message, wait)
 
 
-def run(conversation: Conversation, target: str, message: str, wait: bool) -> int:
-    import asyncio
+def _send_line() -> int:
+    """For shell hooks: the line `@agent …` is on standard input, as it was typed."""
+    line = sys.stdin.buffer.read().decode("utf-8", "replace")
+    settings = load_settings()
+    command = CommandParser().parse(line.lstrip(), wait=settings.default_response_mode == "return")
+    if command is None:
+        raise UsageError(f"this is not a line for an agent: use {LINE}.")
+    if isinstance(command, Refusal):
+        raise UsageError(f"{command.reason}: nothing was sent.")
+    if sys.stderr.isatty():
+        _take_terminal()
+    from synapse.cli.shared.conversation import send_command
 
+    return send_command(command, settings)
+
+
+def _take_terminal() -> None:
+    """Standard input was a pipe; now it becomes the terminal, where the human answers questions."""
     try:
-        if target.casefold() in (ALL, ALL_HERE):
-            return asyncio.run(conversation.broadcast(message, wait, target.casefold() == ALL_HERE))
-        return asyncio.run(conversation.send(target, message, wait))
-    except KeyboardInterrupt:
-        return conversation.interrupted()
+        terminal = os.open("/dev/tty", os.O_RDWR)
+    except OSError:
+        return
+    os.dup2(terminal, 0)
+    os.close(terminal)
 
 
 def parser() -> Parser:
-    found = raw_parser("synapse send", HELP, allow_abbrev=False)
+    found = Parser("synapse send", HELP, allow_abbrev=False)
     found.add_word(
         "target", RECIPIENT, help="a name, a type, type-port, the beginning of an id, `all` or `all-here`"
     )
@@ -70,54 +78,37 @@ def parser() -> Parser:
     ):
         waiting.add_argument(*names, dest="wait", action="store_const", const=value, help=text)
     found.add_argument("--file", metavar="FILE", help="read the message from this file")
+    priority, seconds = number(int, 1, 5), number(float, 0.001, WEEK)
     found.add_argument(
-        "--priority", type=_priority, default=1, metavar="N", help="1 to 5; 5 interrupts (default: 1)"
+        "--priority", type=priority, default=1, metavar="N", help="1 to 5; 5 interrupts (default: 1)"
     )
     found.add_argument(
-        "--timeout", type=_seconds, metavar="S", help="seconds to wait; the task goes on after that"
+        "--timeout", type=seconds, metavar="S", help="seconds to wait; the task goes on after that"
     )
-    found.add_json("print the task as one JSON object")
-    return found
+    return found.add_json("print the task as one JSON object")
 
 
 def refuse_options(words: list[str]) -> None:
-    """Words that look like options and are not: most likely a part of the message."""
     if words:
         raise UsageError(f"there is no option {words[0]}: put `--` before a message that has such words.")
 
 
-def _message(options: argparse.Namespace) -> str:
-    words: list[str] = options.message
-    if options.file is not None:
+def read_message(words: list[str], path: str | None) -> str:
+    """The message from the words of a command, a file or standard input."""
+    if path is not None:
         if words:
             raise UsageError("the message is given twice, as words and with --file: leave one of them out.")
         try:
-            with open(options.file, "rb") as file:
+            with open(path, "rb") as file:
                 text = file.read().decode("utf-8", "replace")
         except OSError as error:
             raise UsageError(
-                f"cannot read {options.file} ({error.strerror}): name a file that you can read."
+                f"cannot read {path} ({error.strerror}): name a file that you can read."
             ) from error
     elif words == ["-"]:
         text = sys.stdin.buffer.read().decode("utf-8", "replace")
     else:
         text = os.fsencode(" ".join(words)).decode("utf-8", "replace")
     if not text.strip():
-        raise UsageError("there is no message: give it as words, with --file, or - to read it from a pipe.")
+        raise UsageError("there is no message: give it as words, or - to read it from a pipe.")
     return text
-
-
-def _priority(text: str) -> int:
-    if text not in ("1", "2", "3", "4", "5"):
-        raise argparse.ArgumentTypeError("must be from 1 to 5")
-    return int(text)
-
-
-def _seconds(text: str) -> float:
-    try:
-        seconds = float(text)
-    except ValueError:
-        seconds = 0.0
-    if not 0 < seconds <= 604800:
-        raise argparse.ArgumentTypeError("must be a number of seconds above 0, one week at most")
-    return seconds

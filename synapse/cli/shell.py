@@ -6,11 +6,12 @@ import io
 import os
 import signal
 import sys
+from contextlib import closing
+from functools import partial
 from typing import TYPE_CHECKING
 
 from synapse.base import paths
-from synapse.cli.send import run
-from synapse.cli.shared.parser import Parser, raw_parser
+from synapse.cli.shared.parser import Parser
 from synapse.config import Settings, load_settings
 from synapse.shell.agent_lines import AgentLines, is_whole
 from synapse.shell.app import INTERRUPTED, Send, Shell
@@ -39,7 +40,7 @@ a file the lines are run in order.
 
 
 def parser() -> Parser:
-    found = raw_parser("synapse-shell", HELP)
+    found = Parser("synapse-shell", HELP)
     found.add_argument("-c", dest="text", metavar="LINE", help="run this line and end with its status")
     return found
 
@@ -56,16 +57,9 @@ def main(argv: list[str]) -> int:
 
     if options.text is not None or not (sys.stdin.isatty() and sys.stdout.isatty()):
         source = 0 if options.text is None else io.BytesIO(os.fsencode(options.text))
-        return _in_batch(program, dialect, ScriptReader(source, whole), lines, _sender(settings, False))
+        with closing(BatchSession(program, dialect)) as session:
+            return Shell(session, ScriptReader(source, whole), lines, _sender(settings, False)).run()
     return _in_terminal(program, dialect, whole, lines, settings)
-
-
-def _in_batch(program: str, dialect: Dialect, reader: Reader, lines: AgentLines, send: Send) -> int:
-    session = BatchSession(program, dialect)
-    try:
-        return Shell(session, reader, lines, send).run()
-    finally:
-        session.close()
 
 
 def _in_terminal(
@@ -74,27 +68,20 @@ def _in_terminal(
     from synapse.relay.console import Console
     from synapse.shell.session import HungUp, Session
 
-    if program != os.environ.get("SHELL", program):
-        print(
-            f"synapse: {os.environ['SHELL']} is none of bash, zsh, fish and sh; using {program}.",
-            file=sys.stderr,
-        )
+    wanted = os.environ.get("SHELL", program)
+    if program != wanted:
+        print(f"synapse: {wanted} is none of bash, zsh, fish and sh; using {program}.", file=sys.stderr)
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, _end)
     signal.signal(signal.SIGTSTP, signal.SIG_IGN)
     console = Console.of_this_process()
-    session = None
     try:
-        session = Session(program, dialect, console)
-        history = History(os.path.join(paths.synapse_home(), "shell_history"))
-        reader = _reader(session, history, whole, settings)
-        return Shell(session, reader, lines, _sender(settings, True), history).run()
+        with closing(console), closing(Session(program, dialect, console)) as session:
+            history = History(os.path.join(paths.synapse_home(), "shell_history"))
+            reader = _reader(session, history, whole, settings)
+            return Shell(session, reader, lines, _sender(settings, True), history).run()
     except HungUp:
         return 128 + signal.SIGHUP
-    finally:
-        if session is not None:
-            session.close()
-        console.close()
 
 
 def _end(number: int, _: object) -> None:
@@ -108,9 +95,7 @@ def _reader(session: Session, history: History, whole: IsWhole, settings: Settin
         return template.replace("{cwd}", _directory(session)).replace("{status}", str(status))
 
     def aside(status: int) -> str:
-        if "{cwd}" in template:
-            return ""
-        return f"{f'[{status}] ' if status else ''}{_directory(session)}"
+        return "" if "{cwd}" in template else f"{f'[{status}] ' if status else ''}{_directory(session)}"
 
     if os.environ.get("TERM", "dumb") == "dumb":
         return PlainReader(prompt, whole)
@@ -129,31 +114,24 @@ def _directory(session: Session) -> str:
 
 def _sender(settings: Settings, in_terminal: bool) -> Send:
     def send(command: Command) -> int:
-        from synapse.cli.conversation import Conversation
+        from synapse.cli.shared.conversation import send_command
+        from synapse.shell.reply import Reply
 
-        timeout = command.timeout if command.timeout is not None else float(settings.response_timeout)
-        conversation = Conversation(timeout, command.priority or 1, False)
         if in_terminal:
-            from synapse.shell.reply import Reply
-
             color = not os.environ.get("NO_COLOR") and os.environ.get("TERM", "dumb") != "dumb"
-            conversation.reply = Reply(command.name, _write, _size, color)
-        status = run(conversation, command.name, command.message, command.wait)
-        if status == INTERRUPTED and not in_terminal:
+            reply = Reply(command.name, partial(print, end="", flush=True), _size, color)
+            return send_command(command, settings, reply)
+        status = send_command(command, settings)
+        if status == INTERRUPTED:
             raise KeyboardInterrupt  # which ends a script
         return status
 
     return send
 
 
-def _write(text: str) -> None:
-    sys.stdout.write(text)
-    sys.stdout.flush()
-
-
 def _size() -> tuple[int, int]:
     try:
-        size = os.get_terminal_size(1)
+        columns, lines = os.get_terminal_size(1)
     except OSError:
         return 80, 24
-    return size.columns or 80, size.lines or 24
+    return columns or 80, lines or 24

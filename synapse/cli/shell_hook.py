@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import sys
 
-from synapse.cli.shared.parser import SHELL, Parser, raw_parser
+from synapse.cli.shared.parser import SHELL, Parser
 from synapse.errors import UsageError
+from synapse.shell.dialects import quoted
 
 HELP = """\
 Print a hook for your shell: a line that begins with `@agent` then goes to that agent instead of being run.
@@ -31,27 +32,26 @@ SHELLS = ("bash", "zsh", "fish")
 
 
 def parser() -> Parser:
-    found = raw_parser("synapse shell-hook", HELP)
-    found.add_word("shell", SHELL, nargs="?", help="bash, zsh or fish (default: the shell that runs this)")
-    return found
+    return add_shell(Parser("synapse shell-hook", HELP))
+
+
+def add_shell(found: Parser) -> Parser:
+    return found.add_word(
+        "shell", SHELL, nargs="?", help="bash, zsh or fish (default: the shell that runs this)"
+    )
 
 
 def main(argv: list[str]) -> int:
-    print(script("hook", check_shell("hook", parser().parse_args(argv).shell)), end="")
+    print(script("hook", parser().parse_args(argv).shell), end="")
     return 0
 
 
-def check_shell(what: str, shell: str | None) -> str:
-    """The shell that was named, or the one that runs this command."""
+def script(name: str, shell: str | None) -> str:
+    """A file of `shell_hooks` that calls this installation of Synapse; by default for the current shell."""
     if shell is None:
-        return this_shell()
-    if shell not in SHELLS:
-        raise UsageError(f"there is no {what} for {shell!r}, only for {', '.join(SHELLS)}.")
-    return shell
-
-
-def script(name: str, shell: str) -> str:
-    """A file of `shell_hooks`, which then calls this installation of Synapse."""
+        shell = this_shell()
+    elif shell not in SHELLS:
+        raise UsageError(f"there is no {name} for {shell!r}, only for {', '.join(SHELLS)}.")
     folder = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "shell_hooks")
     with open(os.path.join(folder, f"{name}.{shell}"), encoding="utf-8") as file:
         return file.read().replace("__SYNAPSE__", program(shell))
@@ -66,13 +66,7 @@ def program(shell: str) -> str:
         from synapse.base.paths import our_python
 
         words = [*our_python(), "-m", "synapse"]
-    return " ".join(["command", *(quote(word, shell) for word in words)])
-
-
-def quote(word: str, shell: str) -> str:
-    if shell == "fish":
-        return "'" + word.replace("\\", "\\\\").replace("'", "\\'") + "'"
-    return "'" + word.replace("'", "'\\''") + "'"
+    return " ".join(["command", *(quoted(shell, word) for word in words)])
 
 
 def this_shell() -> str:

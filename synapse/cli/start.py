@@ -16,6 +16,8 @@ from synapse.profiles.loader import Profile, load_profile, runs_bare
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from synapse.cli.shared.parser import Parser
 
 HELP = """\
@@ -26,16 +28,15 @@ EPILOG = "`synapse attach <name>` shows its terminal, `synapse stop <name>` stop
 
 
 def parser() -> Parser:
-    from synapse.cli.shared.parser import PROFILE, raw_parser
+    from synapse.cli.shared.parser import PROFILE, Parser
 
-    found = raw_parser("synapse start", HELP, epilog=EPILOG)
+    found = Parser("synapse start", HELP, EPILOG)
     found.add_word("profile", PROFILE, help="the agent to start; its options come after it")
-    found.add_argument(
-        "--all", action="store_true", help="start every agent of config.yaml that is not running"
-    )
-    found.add_argument(
-        "--foreground", action="store_true", help="run it in this terminal, like `synapse <profile>`"
-    )
+    for name, text in (
+        ("--all", "start every agent of config.yaml that is not running"),
+        ("--foreground", "run it in this terminal, like `synapse <profile>`"),
+    ):
+        found.add_argument(name, action="store_true", help=text)
     add_options(found, "the agent's program")
     return found
 
@@ -57,8 +58,7 @@ def main(argv: list[str]) -> int:
         parser().print_help()
         return 0
     if options.foreground:
-        console = launch.terminal_or_error(profile.name)
-        return run(profile, options, console)
+        return run(profile, options, launch.terminal_or_error(profile.name))
     if runs_bare(profile, options.rest):
         raise UsageError(
             f"`{profile.name} {' '.join(options.rest)}` is not a session that can run in the background: "
@@ -73,18 +73,17 @@ def _start_all() -> int:
         raise UsageError(f"there are no agents in {paths.config_file()}: add them under `agents:`.")
     from synapse.launch.starter import start_all
 
-    left, failed = set(settings.agents), 0
-    for name, said in start_all(settings):
-        left.discard(name)
-        if isinstance(said, SynapseError):
-            failed += 1
-            print(f"synapse: {said}", file=sys.stderr)
+    running, status = list(settings.agents), 0
+    for name, result in start_all(settings):
+        running.remove(name)
+        if isinstance(result, SynapseError):
+            status = 1
+            print(f"synapse: {result}", file=sys.stderr)
         else:
-            print(said, flush=True)
-    for name in settings.agents:
-        if name in left:
-            print(f"{name} is running already")
-    return 1 if failed else 0
+            print(result, flush=True)
+    for name in running:
+        print(f"{name} is running already")
+    return status
 
 
 def _start_detached(profile: Profile, options: Options) -> int:
@@ -99,8 +98,7 @@ def _start_detached(profile: Profile, options: Options) -> int:
     with os.fdopen(read, encoding="utf-8") as pipe:
         message = first_report(pipe.fileno(), options.name or profile.name)
     if "ready" in message:
-        entry = message["ready"]
-        assert isinstance(entry, dict)
+        entry: Any = message["ready"]
         print(f"started {entry['name']} at {entry['endpoint']} (pid {entry['pid']})")
         return 0
     tail = _rendered_tail(str(message["output"]), profile)

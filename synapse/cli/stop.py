@@ -15,7 +15,7 @@ PATIENCE = 10.0  # seconds that an agent may take to end
 
 
 def parser() -> Parser:
-    found = Parser(prog="synapse stop", description="Stop agents and wait until they have ended.")
+    found = Parser("synapse stop", "Stop agents and wait until they have ended.")
     found.add_word("target", AGENT, nargs="*", help="a name, a type, type-port, or the beginning of an id")
     found.add_argument("--all", action="store_true", help="stop every running agent")
     return found
@@ -33,7 +33,7 @@ def main(argv: list[str]) -> int:
     else:
         entries = [find_agent(target) for target in options.target]
     for entry in entries:
-        _ask(registry, entry)
+        _end(registry, entry)
     left = _wait(registry, entries)
     for entry in entries:
         if entry not in left:
@@ -44,7 +44,7 @@ def main(argv: list[str]) -> int:
     return 0
 
 
-def _ask(registry: AgentRegistry, entry: Entry) -> None:
+def _end(registry: AgentRegistry, entry: Entry) -> None:
     """Signal the agent's relay. While its lock is held, the pid is its own."""
     pid = int(str(entry["pid"]))
     try:

@@ -2,33 +2,25 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 from synapse.cli.shared.agents import find_agent
+from synapse.cli.shared.output import show
 from synapse.cli.shared.parser import Parser
 from synapse.peers import control
 
+HELP = "Explain why Synapse considers an agent READY, PROCESSING or INPUT_REQUIRED."
+
 
 def parser() -> Parser:
-    found = Parser(
-        prog="synapse why",
-        description="Explain why Synapse considers an agent READY, PROCESSING or INPUT_REQUIRED.",
-    )
-    found.add_agent()
-    found.add_json()
-    return found
+    return Parser("synapse why", HELP).add_agent().add_json()
 
 
 def main(argv: list[str]) -> int:
     options = parser().parse_args(argv)
     entry = find_agent(options.target)
     why: dict[str, Any] = control.call(entry, "GET", "/why")
-    if options.json:
-        print(json.dumps(why, ensure_ascii=False, indent=2))
-    else:
-        print("\n".join(_lines(str(entry["name"]), why)))
-    return 0
+    return show(options.json, why, _lines(str(entry["name"]), why))
 
 
 def _lines(name: str, why: dict[str, Any]) -> list[str]:
@@ -46,10 +38,9 @@ def _lines(name: str, why: dict[str, Any]) -> list[str]:
         lines.append(f"in {why['overruled_in']:.1f} s this wins if nothing changes: {why['against'][0]}")
     elif why["against"]:
         lines.append(f"against it, too weak to win: {why['against'][0]}")
-    for missing in why["missing"]:
-        lines.append(f"missing: {missing}")
+    lines += [f"missing: {missing}" for missing in why["missing"]]
     if why["channel"] == "none":
-        lines.append("this CLI has no channel of its own: the screen and silence are all there is")
+        lines.append("this CLI has no channel: its status is read from the screen and from quiet times")
     if why["error"]:
         lines.append(f"error: {why['error']['message']}")
     return lines

@@ -25,20 +25,19 @@ class Play:
         self._stage: Stage
 
     def run(self) -> None:
+        try:
+            self._run()
+        finally:
+            self.synapse("stop", "--all", check=False)
+
+    def _run(self) -> None:
         print("Two agents start in the background, a third in front …", flush=True)
         for name in ("b", "c"):
             self.synapse("start", "dummy", "--name", name, "--", "--tui")
         front = [*paths.our_python(), "-m", "synapse", "dummy", "--name", "a", "--", "--tui"]
         self._stage = Stage(front, self._env)
-        steps = (
-            self._front,
-            self._ask_another,
-            self._question,
-            self._from_a_shell,
-            self._interrupt,
-            self._standard,
-            self._who_runs,
-        )
+        steps = [self._front, self._ask_another, self._question, self._from_a_shell]
+        steps += [self._interrupt, self._standard, self._who_runs]
         try:
             for number, step in enumerate(steps, 1):
                 self._number = f"{number}/{len(steps)}"
@@ -47,17 +46,13 @@ class Play:
         finally:
             self._stage.close()
 
-    def stop(self) -> None:
-        self.synapse("stop", "--all", check=False)
-
     # --- the steps ----------------------------------------------------------------------------------------
 
     def _front(self, stage: Stage) -> None:
         self._title("An agent in its own terminal, as it always was", "synapse dummy --name a -- --tui")
         stage.until_shown("? for shortcuts")
         stage.linger(1.5)
-        stage.type("hello")
-        stage.press("\r")
+        stage.enter("hello")
         stage.until_shown("You said: hello")
         stage.show()
         stage.until(lambda: self._agent("a")["status"] == "READY", "a did not become READY again")
@@ -68,11 +63,9 @@ class Play:
         before = stage.text
         stage.until(lambda: "b" in self._agents(), "b was not there")
         stage.rest(1.0)  # the relay learns the names of agents twice a second
-        stage.type(message)
-        stage.press("\r")
+        stage.enter(message)
         stage.until_shown("← b: replied")
-        if "@b" in stage.text:
-            raise SynapseError("the demo failed: the line was left at the prompt.")
+        self._expect("@b" not in stage.text, "the line was left at the prompt")
         stage.show()
         stage.linger(2.5)
         self._title("Two keys open the reply: read, scroll, copy it, or hand it to this agent", "C-] o")
@@ -85,11 +78,9 @@ class Play:
 
     def _question(self, stage: Stage) -> None:
         message = "@c confirm Delete the build directory?"
-        self._title(
-            "The other agent asks something: answer from here", message + "   then C-] o  a  y  Enter"
-        )
-        stage.type(message)
-        stage.press("\r")
+        how = message + "   then C-] o  a  y  Enter"
+        self._title("The other agent asks something: answer from here", how)
+        stage.enter(message)
         stage.until_shown("? c: asks")
         stage.linger(1.5)
         stage.press(OPEN_PANEL)
@@ -113,8 +104,7 @@ class Play:
     def _interrupt(self, stage: Stage) -> None:
         command = ("send", "b", "--priority", "5", "--return", "say I have dropped it")
         self._title("Priority 5 interrupts what an agent is doing", _shown("synapse", *command))
-        started = self.synapse("send", "b", "honour 60")
-        task = started.split()[1]
+        task = self.synapse("send", "b", "honour 60").split()[1]
         stage.until(lambda: self._state(task) == "working", "b did not begin")
         stage.linger(1.5)
         said = self.synapse(*command)
@@ -123,15 +113,14 @@ class Play:
         stage.print(f"{said}`synapse task {task}` says of what it was doing: canceled")
 
     def _standard(self, stage: Stage) -> None:
-        """The same with the A2A standard, as any client would do it."""
         url = f"{self._agent('b')['endpoint']}/"
         message = {"messageId": "demo-1", "role": "ROLE_USER", "parts": [{"text": "say hello, standard"}]}
         body = {"jsonrpc": "2.0", "id": 1, "method": "SendMessage", "params": {"message": message}}
         headers = {"Content-Type": "application/json", "A2A-Version": "1.0"}
-        words = _curl(url, json.dumps(body), headers)
-        self._title("Every agent is an A2A server: any client of the standard works", _shown(*words))
-        answer = _post(url, json.dumps(body), headers, words)
-        found = answer["result"]["task"]
+        given = [word for key, value in headers.items() for word in ("-H", f"{key}: {value}")]
+        curl = ["curl", "-s", url, *given, "-d", json.dumps(body)]
+        self._title("Every agent is an A2A server: any client of the standard works", _shown(*curl))
+        found = _post(url, json.dumps(body), headers, curl)["result"]["task"]
         text = found["artifacts"][0]["parts"][0]["text"]
         self._expect(text == "hello, standard", f"the answer was {text!r}")
         stage.print(f"{found['status']['state']}: {text}")
@@ -145,9 +134,8 @@ class Play:
     # --- helpers -------------------------------------------------------------------------------------------
 
     def _title(self, text: str, how: str) -> None:
-        self._stage.caption(
-            f"{self._number}  {text}", f"{'$' if how.startswith(('synapse', 'curl')) else '❯'} {how}"
-        )
+        prompt = "$" if how.startswith(("synapse", "curl")) else "❯"
+        self._stage.caption(f"{self._number}  {text}", f"{prompt} {how}")
 
     def synapse(self, *words: str, check: bool = True) -> str:
         command = [*paths.our_python(), "-m", "synapse", *words]
@@ -174,16 +162,7 @@ class Play:
 
 
 def play(env: dict[str, str]) -> None:
-    performance = Play(env)
-    try:
-        performance.run()
-    finally:
-        performance.stop()
-
-
-def _curl(url: str, body: str, headers: dict[str, str]) -> list[str]:
-    given = [word for key, value in headers.items() for word in ("-H", f"{key}: {value}")]
-    return ["curl", "-s", url, *given, "-d", body]
+    Play(env).run()
 
 
 def _post(url: str, body: str, headers: dict[str, str], curl: list[str]) -> Any:

@@ -27,10 +27,8 @@ class Stage:
         if self.live:
             size = os.get_terminal_size()
             self.live = size.columns >= SMALLEST[0] and size.lines >= SMALLEST[1]
-        cols, rows = (size.columns, size.lines - CAPTION) if self.live else PLAIN
-        self._cols = cols
-        self._rows = rows
-        self._terminal = Terminal(argv, env, cols, rows)
+        self._cols, self._rows = (size.columns, size.lines - CAPTION) if self.live else PLAIN
+        self._terminal = Terminal(argv, env, self._cols, self._rows)
         self._caption: list[str] = []
         self._drawn = ""
         if self.live:
@@ -85,13 +83,17 @@ class Stage:
     def type(self, text: str) -> None:
         for key in text if self.live else [text]:
             self._terminal.type(key)
-            self.rest(KEY if self.live else 0.0)
+            self.linger(KEY)
+
+    def enter(self, text: str) -> None:
+        self.type(text)
+        self.press("\r")
 
     def press(self, *keys: str) -> None:
         for key in keys:
-            self.rest(0.3 if self.live else 0.0)
+            self.linger(0.3)
             self._terminal.type(key)
-        self.rest(0.1 if self.live else 0.0)
+        self.linger(0.1)
 
     def rest(self, seconds: float) -> None:
         """Waits, and draws what changes."""

@@ -1,4 +1,4 @@
-"""Runs an agent in a process without a terminal, and tells whoever started it how that went.
+"""Runs an agent in a process without a terminal, and reports to the process that started it.
 
 `python -m synapse.launch.detach` does it for a script (`synapse.controller`): it reads one JSON object from
 standard input and writes its first report to standard output.
@@ -27,8 +27,7 @@ PATIENCE = 30.0  # seconds for the first report
 
 
 def become_daemon(run: Callable[[Report], int], name: str, pipe: int) -> int:
-    """Leave the terminal and call `run` with a function that takes reports. The first one goes to `pipe`.
-    Nobody waits for the others."""
+    """Leave the terminal and call `run` with a function for reports. Only the first one goes to `pipe`."""
     os.setsid()
     null = os.open(os.devnull, os.O_RDWR)
     for fd in (0, 1, 2):
@@ -78,15 +77,8 @@ def main() -> int:
     profile = unpack_profile(packed)
 
     def run(report: Report) -> int:
-        return run_agent(
-            profile,
-            (),
-            given["name"],
-            given["port"],
-            report=report,
-            token=take_token(None, None),
-            packed=packed,
-        )
+        token = take_token(None, None)
+        return run_agent(profile, (), given["name"], given["port"], report=report, token=token, packed=packed)
 
     return become_daemon(run, profile.name, os.dup(1))
 

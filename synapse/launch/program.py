@@ -61,6 +61,5 @@ def environment(profile: Profile, entry: Entry | None) -> dict[str, str]:
 
 def background_environment(env: dict[str, str]) -> dict[str, str]:
     """The environment for a background agent, whose terminal is our screen model."""
-    for key in _TERMINAL_VARIABLES:
-        env.pop(key, None)
-    return {**env, "TERM": "xterm-256color", "COLORTERM": "truecolor"}
+    kept = {key: value for key, value in env.items() if key not in _TERMINAL_VARIABLES}
+    return {**kept, "TERM": "xterm-256color", "COLORTERM": "truecolor"}

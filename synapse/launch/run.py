@@ -66,13 +66,8 @@ def run_agent(
     `packed` is the profile for the host, if it is in no file."""
     settings = load_settings()
     address = safe_address(host, token)
-    if settings.grpc_port and token is None:
-        raise UsageError(
-            "grpc_port lets every user of this machine connect to the agent, which needs a token: "
-            "add --token-file FILE or set SYNAPSE_TOKEN, or leave grpc_port out."
-        )
     command = find_command(profile)
-    _check_writable()
+    _check(settings, token)
     agent = claim(profile, settings, name, port, address)
     log = Logger(paths.log_file(agent.name))
     try:
@@ -80,16 +75,15 @@ def run_agent(
         own = _instructions(profile, settings, agent, args)
         pty = _spawn(profile, agent, console, command=command, own=own, args=[*profile.args, *args])
         log(f"started {agent.name}: {jsontext.dumps(list(args))} as {pty.pid}, port {agent.entry['port']}")
-        constant: dict[str, object] = {
+        hello: dict[str, object] = {
             "entry": agent.entry,
             "profile": packed or pack_profile(profile.name),
             "settings": settings.values,
             "token": token,
-            "child": pty.pid,
             "started_at": started_at,
         }
         relay, link = _make_relay(
-            profile, settings, agent, pty=pty, console=console, constant=constant, report=report, log=log
+            profile, settings, agent, pty=pty, console=console, hello=hello, report=report, log=log
         )
         status = _run_relay(relay, pty, agent.name, log)
         log(f"ended with status {status}")
@@ -141,34 +135,17 @@ def _make_relay(
     *,
     pty: Pty,
     console: Console | None,
-    constant: dict[str, object],
+    hello: dict[str, object],
     report: Report | None,
     log: Logger,
 ) -> tuple[Relay, HostLink]:
-    """The relay, and its link to the host. Each new host is told what is `constant`, and the state so far."""
+    """The relay and its link to the host. Each new host receives `hello` and the state of the relay."""
     from synapse.relay.link import HostLink
     from synapse.relay.loop import Relay
 
-    def hello() -> dict[str, object]:
-        cols, rows = split_winsize(pty.winsize)
-        # Bytes that this host does not receive; the first host receives all of them.
-        unseen = link.written - len(link.recent()) if link.generation > 1 else 0
-        return {
-            **constant,
-            "cols": cols,
-            "rows": rows,
-            "console": relay.front.console.describe() if relay.front.console else None,
-            "generation": link.generation,
-            "keys": relay.keyboard.keys,
-            "draft": relay.keyboard.draft,
-            "written": unseen,
-            "whole": relay.front.one_size and not unseen,
-            "placed": not relay.front.started_here,
-            "injected": relay.injector.known(),
-        }
-
     inherited = [sock.fileno() for sock in (agent.tcp, agent.control, agent.events)]
-    link = HostLink([*paths.our_python(), "-m", HOST], inherited, hello, log, log.path)
+    host = [*paths.our_python(), "-m", HOST]
+    link = HostLink(host, inherited, lambda: {**hello, **_state(relay, link, pty)}, log, log.path)
     relay = Relay(
         pty,
         link,
@@ -183,6 +160,25 @@ def _make_relay(
     return relay, link
 
 
+def _state(relay: Relay, link: HostLink, pty: Pty) -> dict[str, object]:
+    cols, rows = split_winsize(pty.winsize)
+    # Bytes that this host does not receive; the first host receives all of them.
+    unseen = link.written - len(link.recent()) if link.generation > 1 else 0
+    return {
+        "child": pty.pid,
+        "cols": cols,
+        "rows": rows,
+        "console": relay.front.console.describe() if relay.front.console else None,
+        "generation": link.generation,
+        "keys": relay.keyboard.keys,
+        "draft": relay.keyboard.draft,
+        "written": unseen,
+        "whole": relay.front.one_size and not unseen,
+        "placed": not relay.front.started_here,
+        "injected": relay.injector.known(),
+    }
+
+
 def _run_relay(relay: Relay, pty: Pty, name: str, log: Logger) -> int:
     try:
         return relay.run()
@@ -194,7 +190,12 @@ def _run_relay(relay: Relay, pty: Pty, name: str, log: Logger) -> int:
         raise SynapseError(f"Synapse failed and had to end {name} ({error!r}): see {log.path}.") from error
 
 
-def _check_writable() -> None:
+def _check(settings: Settings, token: str | None) -> None:
+    if settings.grpc_port and token is None:
+        raise UsageError(
+            "grpc_port lets every user of this machine connect to the agent, which needs a token: "
+            "add --token-file FILE or set SYNAPSE_TOKEN, or leave grpc_port out."
+        )
     try:
         paths.private_dir(paths.logs_dir())
         if not os.access(paths.logs_dir(), os.W_OK):

@@ -26,8 +26,8 @@ def find_or_start(
 ) -> Entry:
     """The running agent that `target` means. One with `auto_start` is started; `tell` is called before that.
 
-    Raises NoSuchAgent, with the nearest names, TargetError if it could be several, SynapseError with the
-    reason if it does not start.
+    Raises NoSuchAgent with the nearest names, TargetError if several agents match, and SynapseError with
+    the reason if the agent does not start.
     """
     registry = AgentRegistry()
     try:
@@ -40,12 +40,11 @@ def find_or_start(
         tell(f"starting {name} ({settings.agents[name].profile})")
         try:
             start(name, settings.agents[name])
-        except SynapseError:
+        except SynapseError as error:
             try:
                 return registry.resolve(target)  # another process started it first
             except NoSuchAgent:
-                pass
-            raise
+                raise error from None
         return registry.resolve(name)
 
 
@@ -54,12 +53,9 @@ class Starter:
 
     def __init__(self, agents: Mapping[str, AgentSettings], working_dir: str, umask: int) -> None:
         self._agents = {name: agent for name, agent in agents.items() if agent.auto_start}
+        self.names = frozenset(self._agents)
         self._working_dir = working_dir
         self._umask = umask
-
-    @property
-    def names(self) -> frozenset[str]:
-        return frozenset(self._agents)
 
     async def start(self, name: str) -> None:
         """Returns when the agent answers; SynapseError has the reason if it does not."""
@@ -69,9 +65,7 @@ class Starter:
 
 
 def start(name: str, agent: AgentSettings, working_dir: str | None = None, umask: int = -1) -> str:
-    """Start an agent as it is configured and return what `synapse start` printed.
-
-    SynapseError has the reason if it does not start."""
+    """Start an agent as it is configured; returns the output of `synapse start`, or raises its error."""
     import subprocess
 
     command = [*paths.our_python(), "-m", "synapse", "start", agent.profile, "--name", name]
@@ -129,19 +123,14 @@ def _not_running(target: str, name: str | None, settings: Settings) -> str:
         return f"{sentence}: start one with `synapse start {target.casefold()}`."
     import difflib
 
+    from synapse.peers.external.agents import ExternalAgentRegistry
+
+    aliases = [agent.alias for agent in ExternalAgentRegistry().list_agents()]
     running = [str(entry["name"]) for entry in AgentRegistry().list_agents().values()]
-    known = {word.casefold(): word for word in [*profiles, *settings.agents, *_aliases(), *running]}
+    known = {word.casefold(): word for word in [*profiles, *settings.agents, *aliases, *running]}
     near = [known[word] for word in difflib.get_close_matches(target.casefold(), known, 3)]
     if near:
         return f"{sentence}; did you mean {' or '.join(near)}?"
-    return (
-        f"{sentence}; running: {', '.join(running)}."
-        if running
-        else f"{sentence}: `synapse list` shows who is."
-    )
-
-
-def _aliases() -> list[str]:
-    from synapse.peers.external.agents import ExternalAgentRegistry
-
-    return [agent.alias for agent in ExternalAgentRegistry().list_agents()]
+    if running:
+        return f"{sentence}; running: {', '.join(running)}."
+    return f"{sentence}: `synapse list` shows who is."

@@ -12,13 +12,13 @@ LONGEST = 4096
 def take_token(given: str | None, file: str | None) -> str | None:
     """From `--token`, `--token-file` or the environment, from which it is removed: no agent inherits it."""
     inherited = os.environ.pop(VARIABLE, None)
-    if given is not None and file is not None:
-        raise UsageError("there are two tokens, from --token and from --token-file: leave one of them out.")
-    if file is not None:
-        return _check(_read(file), file)
+    if file is None:
+        if given is not None:
+            return _check(given, "--token")
+        return _check(inherited, VARIABLE) if inherited else None
     if given is not None:
-        return _check(given, "--token")
-    return _check(inherited, VARIABLE) if inherited else None
+        raise UsageError("there are two tokens, from --token and from --token-file: leave one of them out.")
+    return _check(_read(file), file)
 
 
 def _read(path: str) -> str:

@@ -1,4 +1,4 @@
-"""Lines for agents: which lines they are, and what they say. Pure."""
+"""Lines for agents: which lines are for an agent, and their parts. Pure."""
 
 from __future__ import annotations
 
@@ -35,5 +35,5 @@ class AgentLines:
 
 
 def is_whole(line: str) -> bool:
-    """Whether a line for an agent is complete: a backslash at its end continues it."""
+    """Whether a line is complete: a backslash at its end continues it."""
     return (len(line) - len(line.rstrip("\\"))) % 2 == 0

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable
-from typing import Protocol
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from synapse.errors import SynapseError
 from synapse.keys.commands import Command, Refusal
@@ -13,51 +14,34 @@ from synapse.shell.agent_lines import AgentLines
 from synapse.shell.command_readers import Reader
 from synapse.shell.history import History
 
+if TYPE_CHECKING:
+    from synapse.shell.batch import BatchSession
+    from synapse.shell.session import Session
+
 Send = Callable[[Command], int]
 USAGE = 2
 INTERRUPTED = 130
 
 
-class UserShell(Protocol):
-    """The user's shell, with or without a terminal."""
-
-    status: int
-    jobs: int
-    directory: bytes
-    exit_status: int | None
-    typed_ahead: bytes  # keys that were pressed while a command ran
-
-    def run(self, line: str, before: int) -> int: ...
-
-    def hang_up(self) -> None: ...
-
-
+@dataclass
 class Shell:
-    def __init__(
-        self,
-        shell: UserShell,
-        reader: Reader,
-        lines: AgentLines,
-        send: Send,
-        history: History | None = None,
-    ) -> None:
-        self._shell = shell
-        self._reader = reader
-        self._lines = lines
-        self._send = send
-        self._history = history
-        self._warned = False
-        self.status = 0
+    shell: Session | BatchSession
+    reader: Reader
+    lines: AgentLines
+    send: Send
+    history: History | None = None
+    status: int = 0
+    _warned: bool = False
 
     def run(self) -> int:
         """Run until the input or the user's shell ends. Returns the last exit status."""
         self._change_directory()
-        while self._shell.exit_status is None:
-            ahead, self._shell.typed_ahead = self._shell.typed_ahead, b""
+        while self.shell.exit_status is None:
+            ahead, self.shell.typed_ahead = self.shell.typed_ahead, b""
             try:
-                line = self._reader.read(self.status, ahead)
+                line = self.reader.read(self.status, ahead)
             except KeyboardInterrupt:
-                if self._history is None:
+                if self.history is None:
                     raise
                 self.status = INTERRUPTED
                 continue
@@ -65,32 +49,31 @@ class Shell:
                 self._leave()
                 continue
             self.take(line)
-        return self._shell.exit_status
+        return self.shell.exit_status
 
     def take(self, line: str) -> None:
-        """Run one complete command."""
         if not line.strip():
             return
-        if self._history is not None:
-            self._history.add(line)
-        if self._lines.is_for_agent(line):
+        if self.history is not None:
+            self.history.add(line)
+        if self.lines.is_for_agent(line):
             self._warned = False
             self.status = self._send_to_agent(line)
             return
-        self.status = self._shell.run(line, self.status)
+        self.status = self.shell.run(line, self.status)
         self._change_directory()
         if line.split()[0] not in ("exit", "logout"):
             self._warned = False
-        elif self._shell.exit_status is None:
+        elif self.shell.exit_status is None:
             self._did_not_exit(_requested_status(line, self.status))
 
     def _send_to_agent(self, line: str) -> int:
-        command = self._lines.parse(line.encode("utf-8", "surrogateescape").decode("utf-8", "replace"))
+        command = self.lines.parse(line.encode("utf-8", "surrogateescape").decode("utf-8", "replace"))
         if isinstance(command, Refusal):
             print(f"synapse: {command.reason}: `@name [--return] message`.", file=sys.stderr)
             return USAGE
         try:
-            return self._send(command)
+            return self.send(command)
         except SynapseError as error:
             print(f"synapse: {error}", file=sys.stderr)
             return error.exit_status
@@ -98,7 +81,7 @@ class Shell:
     def _change_directory(self) -> None:
         """Go to the shell's directory: agents in it are preferred, and files in it are completed."""
         try:
-            os.chdir(self._shell.directory)
+            os.chdir(self.shell.directory)
         except OSError:
             pass  # removed, or not accessible
 
@@ -106,20 +89,20 @@ class Shell:
 
     def _leave(self) -> None:
         """Ctrl-D, or the end of a script. The first time, running jobs are only reported."""
-        jobs = self._shell.jobs
+        jobs = self.shell.jobs
         if jobs and not self._warned:
             print(f"synapse: there {'is a job' if jobs == 1 else f'are {jobs} jobs'}; Ctrl-D again leaves.")
             self._warned = True
             return
-        self._shell.run("exit", self.status)
-        if self._shell.exit_status is None:
+        self.shell.run("exit", self.status)
+        if self.shell.exit_status is None:
             self._did_not_exit(self.status)
 
     def _did_not_exit(self, status: int) -> None:
         """A shell with jobs reports them and stays; the second `exit` ends it, as in that shell alone."""
         if self._warned:
-            self._shell.hang_up()
-            self._shell.exit_status = status
+            self.shell.hang_up()
+            self.shell.exit_status = status
         self._warned = True
 
 

@@ -40,7 +40,7 @@ class BatchSession:
                 raise SynapseError(
                     f"cannot start {self._program}: {error.strerror}; set SHELL to another."
                 ) from error
-        self._channel.give(line.replace("\0", "").encode("utf-8", "surrogateescape"))
+        self._channel.give(line)
         self._channel.go(before)
         while not self._has_ended(self._channel):
             code = self._process.poll()
@@ -58,7 +58,7 @@ class BatchSession:
         return False
 
     def hang_up(self) -> None:
-        """Nothing to do: it has no terminal, and ends with us."""
+        """Nothing to do: the shell has no terminal, and ends with us."""
 
     def close(self) -> None:
         if self._process is not None and self._process.poll() is None:

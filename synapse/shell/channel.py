@@ -1,4 +1,4 @@
-"""The private pipes between us and the shell: it reports events, and is given commands."""
+"""The private pipes between us and the shell: it reports events and receives commands."""
 
 from __future__ import annotations
 
@@ -18,15 +18,9 @@ class CommandEnded(NamedTuple):
     directory: bytes
 
 
-class AwaitsCommand:
-    """The shell waits for the command that was announced."""
-
-
-class MustBeWoken:
-    """The shell must be woken before it can take a command."""
-
-
-Event = CommandEnded | AwaitsCommand | MustBeWoken
+AWAITS_COMMAND = "T"  # the shell waits for the command that was announced
+MUST_BE_WOKEN = "P"  # the shell must be woken before it can take a command
+Event = CommandEnded | str
 
 
 class Channel:
@@ -51,8 +45,9 @@ class Channel:
     def write_file(self, name: str, data: bytes) -> None:
         files.replace(self._path(name), data)
 
-    def give(self, line: bytes) -> None:
-        self.write_file("line", line)
+    def give(self, line: str) -> None:
+        """Write the next command for the shell, which cannot contain a NUL."""
+        self.write_file("line", line.replace("\0", "").encode("utf-8", "surrogateescape"))
 
     def go(self, status: int = 0) -> None:
         """Let the shell continue; `status` becomes its `$?`."""
@@ -77,12 +72,11 @@ class Channel:
 
 
 def _event(frame: bytes) -> Event | None:
-    if frame[:1] == b"T":
-        return AwaitsCommand()
-    if frame[:1] == b"P":
-        return MustBeWoken()
+    kind = frame[:1].decode("latin-1")
+    if kind in (AWAITS_COMMAND, MUST_BE_WOKEN):
+        return kind
     status, _, rest = frame[1:].partition(b" ")
     jobs, _, directory = rest.partition(b" ")
-    if frame[:1] != b"E" or not status.isdigit():
+    if kind != "E" or not status.isdigit():
         return None
     return CommandEnded(int(status), int(jobs) if jobs.strip().isdigit() else 0, directory)

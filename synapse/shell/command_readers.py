@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import os
-import sys
 from collections.abc import Callable
 from typing import Protocol
 
@@ -49,8 +48,7 @@ class PlainReader:
         prompts = iter([self._prompt(status)])
 
         def line() -> bytes:
-            sys.stdout.write(next(prompts, "> "))
-            sys.stdout.flush()
+            print(next(prompts, "> "), end="", flush=True)
             if self._ahead:
                 ahead = self._ahead.pop(0)
                 os.write(1, ahead)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 
+from synapse.shell.agent_lines import is_whole
 from synapse.shell.dialects import FISH, ZSH, Dialect
 
 TIMEOUT_SECONDS = 3.0
@@ -30,7 +31,7 @@ class Completeness:
             return False
         if status:  # zsh reports where it stopped, which is later if lines are missing
             return self._dialect is not ZSH or self._ask(text + "\n:\n:")[1] == said
-        if _ends_in_backslash(text) and self._ask(text[:-1] + "'")[0]:
+        if not is_whole(text) and self._ask(text[:-1] + "'")[0]:
             return False  # in a comment, the quote would not be an error
         if "<<" in text and self._dialect is not FISH:
             # A stray bracket is an error, unless it is part of a here-document.
@@ -47,7 +48,3 @@ class Completeness:
             env={**os.environ, "LC_ALL": "C", "LANGUAGE": "C", "BASH_ENV": "", "ENV": ""},
         )
         return done.returncode, done.stderr.decode("utf-8", "replace")
-
-
-def _ends_in_backslash(text: str) -> bool:
-    return (len(text) - len(text.rstrip("\\"))) % 2 == 1

@@ -1,4 +1,4 @@
-"""What a line may go on with: names, flags and earlier messages after `@`; programs and files otherwise."""
+"""Completion of a line: names, flags and earlier messages after `@`; programs and files otherwise."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Choice(NamedTuple):
 
 
 def for_agent(text: str, agents: Sequence[Listed], sent: Iterable[str]) -> Iterator[Choice]:
-    """`text` is what is before the cursor; `sent` the lines of before, the newest first."""
+    """`text` is before the cursor; `sent` are the earlier lines, the newest first."""
     if name := _NAME.match(text):
         for agent in agents:
             if agent.name.casefold().startswith(name[1].casefold()):
@@ -75,7 +75,7 @@ def _programs(begun: str, path: str) -> set[str]:
     found: set[str] = set()
     for folder in path.split(os.pathsep):
         try:
-            found |= {entry.name for entry in os.scandir(folder) if entry.name.startswith(begun)}
+            found |= {name for name in os.listdir(folder) if name.startswith(begun)}
         except OSError:
             continue
     return found
@@ -83,11 +83,9 @@ def _programs(begun: str, path: str) -> set[str]:
 
 def _files(folder: str, begun: str) -> Iterator[tuple[str, bool]]:
     try:
-        for entry in os.scandir(folder):
-            if entry.name.startswith(begun) and (begun or not entry.name.startswith(".")):
-                try:
-                    yield entry.name, entry.is_dir()
-                except OSError:
-                    yield entry.name, False
+        names = os.listdir(folder)
     except OSError:
         return
+    for name in names:
+        if name.startswith(begun) and (begun or not name.startswith(".")):
+            yield name, os.path.isdir(os.path.join(folder, name))

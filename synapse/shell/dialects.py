@@ -47,11 +47,9 @@ FISH = Dialect(
     batch="batch.fish",
 )
 _BY_NAME = {
-    "bash": BASH,
-    "zsh": ZSH,
-    "fish": FISH,
-    **dict.fromkeys(("sh", "dash", "ash", "ksh", "mksh"), POSIX),
-}
+    "bash": BASH, "zsh": ZSH, "fish": FISH,
+    "sh": POSIX, "dash": POSIX, "ash": POSIX, "ksh": POSIX, "mksh": POSIX,
+}  # fmt: skip
 
 
 def find_shell(environ: Mapping[str, str]) -> tuple[str, Dialect]:
@@ -72,15 +70,15 @@ def _login_shell() -> str:
         return "/bin/sh"
 
 
-def quoted(dialect: Dialect, text: str) -> str:
-    if dialect is FISH:
+def quoted(shell: str, text: str) -> str:
+    if shell == "fish":
         return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
     return "'" + text.replace("'", "'\\''") + "'"
 
 
 def assigned(dialect: Dialect, name: str, value: str) -> str:
-    said = quoted(dialect, value)
-    return f"set -g {name} {said}\n" if dialect is FISH else f"{name}={said}\n"
+    word = quoted(dialect.name, value)
+    return f"set -g {name} {word}\n" if dialect is FISH else f"{name}={word}\n"
 
 
 def interactive(
@@ -102,7 +100,7 @@ def interactive(
         files = {".zshenv": first + _read("zshenv.zsh"), ".zshrc": _read("zsh.zsh")}
         return [program, "-i"], {"ZDOTDIR": folder}, files
     if dialect is FISH:
-        source = f"source {quoted(FISH, f'{folder}/hooks')}"
+        source = f"source {quoted('fish', f'{folder}/hooks')}"
         return [program, "-i", "-C", source], {}, {"hooks": head + _read("fish.fish")}
     return [program, "-i"], {"ENV": f"{folder}/hooks"}, {"hooks": first + _read("posix.sh")}
 

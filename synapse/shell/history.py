@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 
 from synapse.base import files, paths
 
@@ -16,32 +17,26 @@ class History:
     def __init__(self, path: str) -> None:
         self.path = path
         self.entries = _read(path)
-        if len(self.entries) > KEPT + _SLACK:
-            self._rewrite(self.entries[-KEPT:])
+        rewrite = len(self.entries) > KEPT + _SLACK
         self.entries = self.entries[-KEPT:]
+        if rewrite:
+            with suppress(OSError):
+                files.replace(path, b"".join(map(_encoded, self.entries)))
 
     def add(self, line: str) -> None:
         """A line that begins with a space, or is the same as the one before, is not kept."""
         if not line.strip() or line[0].isspace() or (self.entries and self.entries[-1] == line):
             return
         self.entries.append(line)
-        try:
+        with suppress(OSError):
             paths.private_dir(os.path.dirname(self.path))
             fd = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | os.O_APPEND, 0o600)
             with os.fdopen(fd, "wb") as file:
                 file.write(_encoded(line))
-        except OSError:
-            pass
 
     def sent(self) -> list[str]:
         """The lines for agents, the newest first, without duplicates."""
         return list(dict.fromkeys(line for line in reversed(self.entries) if line.startswith("@")))
-
-    def _rewrite(self, entries: list[str]) -> None:
-        try:
-            files.replace(self.path, b"".join(map(_encoded, entries)))
-        except OSError:
-            pass
 
 
 def _read(path: str) -> list[str]:

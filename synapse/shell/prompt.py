@@ -81,8 +81,7 @@ class EditorReader:
     def _to_first_column(self) -> None:
         """Go to the next row if a program has not ended its last line: only then a row of spaces wraps."""
         columns = os.get_terminal_size(1).columns
-        sys.stdout.write(" " * (columns - 1) + "\r")
-        sys.stdout.flush()
+        print(" " * (columns - 1), end="\r", flush=True)
 
     # --- what runs in the background ----------------------------------------------------------------------
 

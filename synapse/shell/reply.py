@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from synapse.base.text import for_cells
 from synapse.terminal import markdown
@@ -23,20 +24,18 @@ _LOOKS = {
 }
 
 
+@dataclass
 class Reply:
-    """`partial` is given all of the reply so far; `end` the whole reply."""
+    """`partial` receives all of the reply so far; `end` receives the whole reply."""
 
-    def __init__(
-        self, name: str, write: Callable[[str], object], size: Callable[[], tuple[int, int]], color: bool
-    ) -> None:
-        self._name = name
-        self._write = write
-        self._size = size
-        self._color = color
-        self._seen = 0  # characters that it had when it was last drawn
-        self._text = ""  # what of it has been printed and does not change
-        self._live = 0  # rows below that, which are redrawn
-        self._width = 0
+    name: str
+    write: Callable[[str], object]
+    size: Callable[[], tuple[int, int]]
+    color: bool
+    _seen: int = 0  # characters that the reply had when it was last drawn
+    _text: str = ""  # the part that has been printed and does not change
+    _live: int = 0  # rows below that part, which are redrawn
+    _width: int = 0
 
     @property
     def begun(self) -> bool:
@@ -58,14 +57,14 @@ class Reply:
     def settle(self) -> None:
         """Leave on the screen what is there: something else is printed next."""
         if self._live:
-            self._write("\n")
+            self.write("\n")
             self._live = 0
 
     def end(self, text: str) -> None:
         source = self._named(text).rstrip() + "\n"
         if not source.startswith(self._text):
             self.settle()
-            self._write("\n")
+            self.write("\n")
             self._text = ""
         self._advance(source)
         self._erase()
@@ -74,9 +73,9 @@ class Reply:
         self._text = source
 
     def _named(self, text: str) -> str:
-        """With the agent's name in front of it, or above it if it does not begin with a sentence."""
+        """With the agent's name before it, or above it if it does not begin with a sentence."""
         text = for_cells(text).lstrip("\n")
-        return f"**{self._name}:**{' ' if _SENTENCE.match(text) else chr(10)}{text}" if text else ""
+        return f"**{self.name}:**{' ' if _SENTENCE.match(text) else chr(10)}{text}" if text else ""
 
     def _advance(self, source: str) -> None:
         blocks = list(finished(source[len(self._text) :]))
@@ -89,34 +88,34 @@ class Reply:
         width = self._columns()
         for block in blocks:
             rows = markdown.render(block, width, longest=len(block))
-            self._write("".join(self._styled(row) + "\n" for row in rows) or "\n")
+            self.write("".join(self._styled(row) + "\n" for row in rows) or "\n")
 
     def _draw(self, rest: str) -> None:
         self._erase()
-        cols, rows = self._size()
+        cols, rows = self.size()
         if not rest.strip() or cols < 10 or rows < 3:
             return
         self._width = cols
         if len(rest) > _LONGEST_DRAWN:  # its first line tells what the last ones are
             rest = rest[: rest.find("\n") + 1] + rest[rest.rfind("\n", 0, -_LONGEST_DRAWN) + 1 :]
         drawn = [self._styled(row) for row in markdown.render(rest, self._columns())[-(rows - 1) :]]
-        self._write("\n".join(drawn))
+        self.write("\n".join(drawn))
         self._live = len(drawn)
 
     def _erase(self) -> None:
         if not self._live:
             return
-        if self._size()[0] != self._width:  # wrapped again: how many rows it takes is unknown
+        if self.size()[0] != self._width:  # wrapped again: how many rows it takes is unknown
             self.settle()
             return
-        self._write("\r" + (f"\x1b[{self._live - 1}A" if self._live > 1 else "") + "\x1b[J")
+        self.write("\r" + (f"\x1b[{self._live - 1}A" if self._live > 1 else "") + "\x1b[J")
         self._live = 0
 
     def _columns(self) -> int:
-        return max(min(self._size()[0] - 1, WIDEST), 8)
+        return max(min(self.size()[0] - 1, WIDEST), 8)
 
     def _styled(self, spans: list[tuple[str, str]]) -> str:
-        if spans and not self._color:
+        if spans and not self.color:
             return "".join(text for text, _ in spans).rstrip()
         made = ""
         while spans and not spans[-1][0].strip():

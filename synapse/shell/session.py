@@ -13,7 +13,7 @@ from synapse.errors import SynapseError
 from synapse.relay.console import Attributes, Console
 from synapse.relay.pty import Pty
 from synapse.shell import dialects
-from synapse.shell.channel import AwaitsCommand, Channel, CommandEnded, MustBeWoken
+from synapse.shell.channel import AWAITS_COMMAND, MUST_BE_WOKEN, Channel, CommandEnded
 from synapse.shell.dialects import Dialect
 from synapse.shell.prompt_marks import PromptMarks
 
@@ -37,6 +37,7 @@ class Session:
         self._console = console
         self._marks = PromptMarks()
         self._channel = Channel()
+        self.events = self._channel.events  # readable when the shell reports something
         self._previous_status = 0  # `$?` when the command starts
         self._taken = True  # the shell has read the command
         self._last_key = 0.0
@@ -52,7 +53,7 @@ class Session:
 
     def run(self, line: str, before: int) -> int:
         """Run a line; `$?` is `before` when it starts. `exit_status` is set if the shell has ended."""
-        self._channel.give(line.replace("\0", "").encode("utf-8", "surrogateescape"))
+        self._channel.give(line)
         self._previous_status = before
         if self._dialect.trigger:
             self._taken = False
@@ -63,28 +64,24 @@ class Session:
         return self.status
 
     def hang_up(self) -> None:
-        """As when a terminal is closed: the shell and its jobs get SIGHUP."""
-        if self.exit_status is None:
-            self._end()
-            self.exit_status = self.status
+        """Close the terminal: the shell and its jobs get SIGHUP."""
+        if self.exit_status is not None:
+            return
+        self._close_terminal()
+        deadline = time.monotonic() + HANGUP_SECONDS
+        while not self._pty.exited() and time.monotonic() < deadline:
+            time.sleep(0.005)
+        if self._pty.exited():  # a shell that ignores the signal is left running
+            os.waitpid(self._pty.pid, 0)
+        self.exit_status = self.status
 
     def close(self) -> None:
         self.hang_up()
         self._channel.close()
 
-    @property
-    def output(self) -> int:
-        """A descriptor that is readable when a background job has written."""
-        return self._pty.master
-
     def read_output(self) -> bytes:
         data = self._pty.read()
         return self._marks.feed(data) if data else b""
-
-    @property
-    def events(self) -> int:
-        """A descriptor that is readable when the shell reports something, between commands too."""
-        return self._channel.events
 
     def read_events(self) -> None:
         for event in self._channel.read():
@@ -131,11 +128,11 @@ class Session:
 
     def _handle(self, event: object) -> bool:
         """Whether the event says that the command has ended."""
-        if isinstance(event, AwaitsCommand):
+        if event == AWAITS_COMMAND:
             self._restore_echo()
             self._taken = True
             self._channel.go(self._previous_status)
-        elif isinstance(event, MustBeWoken):
+        elif event == MUST_BE_WOKEN:
             self._pty.write(self._dialect.wakes)
         elif isinstance(event, CommandEnded):
             self.status, self.jobs, self.directory = event
@@ -231,21 +228,8 @@ class Session:
         termios.tcsetattr(self._slave, termios.TCSANOW, self._console.saved)
         pid = _fork(argv, {**os.environ, **more}, self._slave)
         self._pty = Pty(pid, master, b"")
+        self.output = master  # readable when a background job has written
         self._pidfd = os.pidfd_open(pid) if hasattr(os, "pidfd_open") else -1
-
-    def _end(self) -> None:
-        self._close_terminal()
-        if self._exits_soon():
-            os.waitpid(self._pty.pid, 0)
-
-    def _exits_soon(self) -> bool:
-        """Whether a shell that was hung up ends in time. One that ignores it is left running."""
-        deadline = time.monotonic() + HANGUP_SECONDS
-        while not self._pty.exited():
-            if time.monotonic() > deadline:
-                return False
-            time.sleep(0.005)
-        return True
 
     def _close_terminal(self) -> None:
         for fd in (self._pty.master, self._slave, self._pidfd):

@@ -15,7 +15,7 @@ from synapse.peers.directory import open_directory
 from synapse.peers.external.agents import ExternalAgent, ExternalAgentRegistry
 from synapse.shell import completion
 from synapse.shell.agent_lines import AgentLines, is_whole
-from synapse.shell.channel import AwaitsCommand, Channel, CommandEnded
+from synapse.shell.channel import AWAITS_COMMAND, Channel, CommandEnded
 from synapse.shell.command_readers import whole_command
 from synapse.shell.completeness import Completeness
 from synapse.shell.dialects import BASH, FISH, POSIX, ZSH, Dialect, find_shell, quoted
@@ -161,10 +161,10 @@ def test_facts(home: Home) -> None:
     folder = Path(channel.folder)
     with open(folder / "facts", "wb", buffering=0) as pipe:
         pipe.write(b"T\0E130 2 /a dir\nectory\0E7 0 /x")
-        assert isinstance(channel.read()[0], AwaitsCommand)
+        assert channel.read()[0] == AWAITS_COMMAND
         pipe.write(b"\0nonsense\0")
         assert channel.read() == [CommandEnded(7, 0, b"/x")]
-    channel.give(b"ls")
+    channel.give("ls")
     assert stat.S_IMODE((folder / "line").stat().st_mode) == 0o600
     channel.close()
     assert not folder.exists()
@@ -222,4 +222,4 @@ def test_the_users_shell() -> None:
     assert find_shell({"SHELL": shutil.which("bash") or "/bin/sh"})[1] in (BASH, POSIX)
     assert find_shell({"SHELL": "/bin/tcsh"}) == ("/bin/sh", POSIX)
     assert os.access(find_shell({})[0], os.X_OK)
-    assert quoted(BASH, "it's") == "'it'\\''s'" and quoted(FISH, "it's\\") == "'it\\'s\\\\'"
+    assert quoted("bash", "it's") == "'it'\\''s'" and quoted("fish", "it's\\") == "'it\\'s\\\\'"

@@ -7,7 +7,6 @@ from synapse.registry import AgentRegistry, Entry
 
 
 def agent_of(agent_id: str) -> Entry:
-    """The running agent of this id."""
     entry = AgentRegistry().list_agents().get(agent_id)
     if entry is None:
         raise NoSuchAgent(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable
 from typing import Any, NoReturn
 
 from synapse.errors import UsageError
@@ -15,31 +16,47 @@ PROFILE = "profile"
 SHELL = "shell"
 TASK = "task"
 
+WEEK = 604800  # seconds
+
 
 class Parser(argparse.ArgumentParser):
-    def __init__(self, *args: Any, **options: Any) -> None:
-        super().__init__(*args, **options)
+    """A help text of several lines is printed as it is written; one of a single line is wrapped."""
+
+    def __init__(self, prog: str | None = None, description: str = "", epilog: str = "", **more: Any) -> None:
+        raw = "\n" in description + epilog
+        formatter = argparse.RawDescriptionHelpFormatter if raw else argparse.HelpFormatter
+        super().__init__(prog, description=description, epilog=epilog, formatter_class=formatter, **more)
         self.takes: dict[str, str] = {}  # by the name of the argument
 
     def error(self, message: str) -> NoReturn:
         raise UsageError(f"{message}: see `{self.prog} --help`.")
 
-    def add_word(self, name: str, takes: str, **options: Any) -> None:
+    def add_word(self, name: str, takes: str, **options: Any) -> Parser:
         """A positional argument that is one of the kinds above."""
         self.takes[self.add_argument(name, **options).dest] = takes
+        return self
 
-    def add_agent(self) -> None:
-        self.add_word("target", AGENT, help="a name, a type, type-port, or the beginning of an id")
+    def add_agent(self) -> Parser:
+        return self.add_word("target", AGENT, help="a name, a type, type-port, or the beginning of an id")
 
-    def add_json(self, help: str = "print one JSON object") -> None:
+    def add_task(self) -> Parser:
+        return self.add_word("task", TASK, help="the task's id, or the beginning of it")
+
+    def add_json(self, help: str = "print one JSON object") -> Parser:
         self.add_argument("--json", action="store_true", help=help)
+        return self
 
 
-def raw_parser(prog: str, description: str, **options: Any) -> Parser:
-    """A parser that prints its description as it is written."""
-    return Parser(
-        prog=prog,
-        description=description,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        **options,
-    )
+def number(kind: type[float], low: float, high: float) -> Callable[[str], float]:
+    """The type of an argument that is a number in a range."""
+
+    def take(text: str) -> float:
+        try:
+            value = kind(text)
+        except ValueError:
+            value = low - 1
+        if not low <= value <= high:
+            raise argparse.ArgumentTypeError(f"must be from {low} to {high}, not {text!r}")
+        return value
+
+    return take

@@ -1,45 +1,37 @@
-"""One message and its reply, as a terminal or a pipe shows them: progress aside, the reply alone."""
+"""Sends a message and shows its reply: the reply alone on standard output, progress on standard error."""
 
 from __future__ import annotations
 
 import asyncio
-import json
 import os
 import sys
 import time
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 from synapse.base.text import for_output
-from synapse.cli.leaving import Underway, leave
+from synapse.cli.shared.interruption import Underway, leave
+from synapse.cli.shared.output import print_json, question
 from synapse.errors import NoSuchAgent, SynapseError
 from synapse.launch.starter import find_or_start
 from synapse.peers.base import Peer
 from synapse.peers.directory import open_directory
 from synapse.peers.origin import Origin
-from synapse.peers.task import A2ATask, Json, OnEvent, StillWorking
+from synapse.peers.task import A2ATask, Json, StillWorking
 from synapse.registry import ALL, ALL_HERE
 from synapse.terminal.cells import crop
+
+if TYPE_CHECKING:
+    from synapse.config import Settings
+    from synapse.keys.commands import Command
+    from synapse.shell.reply import Reply
 
 SHOWN_EVERY = 1.0  # seconds
 UNKNOWN = 3.0  # seconds before progress is shown of a message that the agent has not taken yet
 ASKS = 5  # the exit status
 
 
-class Reply(Protocol):
-    """How a reply is shown: `partial` is given all of it so far, `end` all of it."""
-
-    @property
-    def begun(self) -> bool: ...
-
-    def partial(self, text: str) -> None: ...
-
-    def settle(self) -> None: ...
-
-    def end(self, text: str) -> None: ...
-
-
 class PlainReply:
-    """As it is. A terminal is given nothing that would drive it, and each piece when it comes."""
+    """Prints a reply as it is; on a terminal as it arrives, with control characters made visible."""
 
     def __init__(self) -> None:
         self._printed = ""
@@ -50,46 +42,65 @@ class PlainReply:
         return bool(self._printed)
 
     def partial(self, text: str) -> None:
-        text = for_output(text)
+        """Print what is new in the reply so far."""
+        text = for_output(text.removesuffix("\r"))  # its `\n` may come with the next piece
         if self._streams and text.startswith(self._printed):
-            sys.stdout.write(text[len(self._printed) :])
-            sys.stdout.flush()
+            print(text[len(self._printed) :], end="", flush=True)
             self._printed = text
 
     def settle(self) -> None:
-        pass
+        """Nothing to do: no part of it is redrawn."""
 
     def end(self, text: str) -> None:
+        """Print the rest of the whole reply, or all of it if it does not begin as it was printed."""
         if not self._streams:
-            sys.stdout.write(text if text.endswith("\n") else text + "\n")
+            print(text, end="" if text.endswith("\n") else "\n")
             return
         text = for_output(text)
-        if self._printed and text.startswith(self._printed):
-            sys.stdout.write(text[len(self._printed) :] + "\n")
-        else:
-            sys.stdout.write(("\n\n" if self._printed else "") + text + "\n")
+        if not text.startswith(self._printed):
+            print("\n")
+            self._printed = ""
+        print(text[len(self._printed) :])
 
 
 class Conversation:
-    def __init__(self, timeout: float, priority: int, as_json: bool) -> None:
+    def __init__(
+        self, timeout: float, priority: int, as_json: bool = False, reply: Reply | None = None
+    ) -> None:
         self._directory = open_directory(Origin.from_environment())
         self._timeout = timeout
         self._priority = priority
         self._json = as_json
         self._talks = sys.stderr.isatty() and not as_json
-        self.reply: Reply = PlainReply()
+        self._reply = reply or PlainReply()
         self._sent: list[Underway] = []
-        self._said = ""  # so far
+        self._received = ""  # the reply so far
         self._status = "sent"
-        self._asking = False  # then no progress is drawn over the question
+        self._asking = False  # no progress is drawn over a question
+
+    def run(self, target: str, message: str, wait: bool) -> int:
+        """Send the message to one agent or to all of them. Returns the exit status."""
+        group = target.casefold()
+        try:
+            if group in (ALL, ALL_HERE):
+                return asyncio.run(self._broadcast(group, message, wait))
+            return asyncio.run(self._send(target, message, wait))
+        except KeyboardInterrupt:
+            self._clear_line()
+            self._reply.settle()
+            return leave(self._sent)
 
     # --- one agent ----------------------------------------------------------------------------------------
 
-    async def send(self, target: str, message: str, wait: bool) -> int:
+    async def _send(self, target: str, message: str, wait: bool) -> int:
         sent = self._sending_to(await self._find(target))
         if not wait:
-            task = await sent.peer.send(message, priority=self._priority, on_event=_noting(sent))
-            self._tell_sent(sent.take(task), sent.name)
+            task = await sent.peer.send(message, priority=self._priority, on_event=sent.note)
+            sent.take(task)
+            if self._json:
+                print_json(task.to_dict())
+            else:
+                print(f"sent {task.id[:8]} to {sent.name}: `{sent.commands.shows}` shows what becomes of it")
             return 0
         try:
             task = sent.take(await self._until_done(sent, message))
@@ -97,7 +108,7 @@ class Conversation:
             if self._json and late.task.id:
                 print_json(late.task.to_dict())
             raise
-        return self._ended(task, sent.name)
+        return self._show_end(task, sent)
 
     async def _find(self, target: str) -> Peer:
         try:
@@ -111,15 +122,14 @@ class Conversation:
         return self._sent[-1]
 
     async def _until_done(self, sent: Underway, message: str) -> A2ATask:
-        """One wait for all of it: what the agent asks is asked here, where somebody can answer."""
+        """Wait for the end of the task. A question of the agent is asked here if this is a terminal."""
         ticking = asyncio.ensure_future(self._tick(sent)) if self._talks else None
         asks_here = sys.stdin.isatty() and self._talks
         asking: asyncio.Task[None] | None = None
-        note = _noting(sent)
 
         def on_event(kind: str, data: Json) -> None:
             nonlocal asking
-            note(kind, data)
+            sent.note(kind, data)
             self._on_event(kind, data)
             if kind == "asks" and asks_here and (asking is None or asking.done()):
                 asking = asyncio.ensure_future(self._ask_here(sent, data, following))
@@ -149,7 +159,7 @@ class Conversation:
     async def _ask_here(self, sent: Underway, data: Json, following: asyncio.Future[A2ATask]) -> None:
         while True:
             self._clear_line()
-            self.reply.settle()
+            self._reply.settle()
             self._asking = True
             try:
                 answer = await _ask(data.get("prompt") or {})
@@ -164,38 +174,26 @@ class Conversation:
             except SynapseError as error:
                 print(f"synapse: {error}", file=sys.stderr)
 
-    def _tell_sent(self, task: A2ATask, name: str) -> None:
-        if self._json:
-            print_json(task.to_dict())
-        else:
-            print(f"sent {task.id[:8]} to {name}: `{self._sent[-1].commands.shows}` shows what becomes of it")
-
-    def _ended(self, task: A2ATask, name: str) -> int:
+    def _show_end(self, task: A2ATask, sent: Underway) -> int:
         if self._json:
             print_json(task.to_dict())
         elif task.text or task.status == "completed":
-            self.reply.end(task.text)
+            self._reply.end(task.text)
         if task.asks:
-            prompt = task.prompt or {}
-            question = for_output(str(prompt.get("prompt", "")))
-            offered = for_output(", ".join(map(str, prompt.get("options") or ())))
-            print(
-                f"{name} asks: {question}{f' [{offered}]' if offered else ''}\n"
-                f'answer it with `{self._sent[-1].commands.answers} "…"`',
-                file=sys.stderr,
-            )
+            print(f"{sent.name} asks: {question(task.prompt)}", file=sys.stderr)
+            print(f'answer it with `{sent.commands.answers} "…"`', file=sys.stderr)
             return ASKS
         if task.status == "completed":
             return 0
-        print(f"synapse: {name} has not done it: {task.status}, {for_output(_why(task))}", file=sys.stderr)
+        why = for_output(_why(task))
+        print(f"synapse: {sent.name} has not done it: {task.status}, {why}", file=sys.stderr)
         return 1
 
-    # --- all of them --------------------------------------------------------------------------------------
+    # --- all agents ---------------------------------------------------------------------------------------
 
-    async def broadcast(self, message: str, wait: bool, here: bool = False) -> int:
-        """To everybody who runs on this machine, or in this directory, but for whoever sends; each reply as
-        it comes."""
-        peers = self._directory.everybody(ALL_HERE if here else ALL)
+    async def _broadcast(self, group: str, message: str, wait: bool) -> int:
+        """Send to all other agents of this machine or of this directory; print each reply when it comes."""
+        peers = self._directory.everybody(group)
         documents: list[Json] = []
         statuses: set[int] = set()
         for done in asyncio.as_completed([self._one_of_all(peer, message, wait) for peer in peers]):
@@ -211,18 +209,13 @@ class Conversation:
         return statuses.pop() if len(statuses) == 1 else int(bool(statuses))
 
     async def _one_of_all(self, peer: Peer, message: str, wait: bool) -> tuple[str, A2ATask | None, int, str]:
-        """Its name, the task, what would be the exit status, and what there is to say."""
+        """The agent's name, the task, the exit status for this agent, and the text to print."""
         sent, name = self._sending_to(peer), peer.name
         try:
-            task = sent.take(
-                await peer.send(
-                    message,
-                    priority=self._priority,
-                    wait=wait,
-                    timeout=self._timeout,
-                    on_event=_noting(sent),
-                )
+            task = await peer.send(
+                message, priority=self._priority, wait=wait, timeout=self._timeout, on_event=sent.note
             )
+            sent.take(task)
         except SynapseError as error:
             sent.refused = not sent.task
             known = A2ATask(sent.task) if sent.task else None
@@ -231,8 +224,8 @@ class Conversation:
         if not wait:
             return name, task, 0, f"sent {task.id[:8]}"
         if task.asks:
-            question = (task.prompt or {}).get("prompt")
-            return name, task, ASKS, f"it asks: {question} (answer with `{sent.commands.answers} …`)"
+            asked = (task.prompt or {}).get("prompt")
+            return name, task, ASKS, f"it asks: {asked} (answer with `{sent.commands.answers} …`)"
         if task.status == "completed":
             return name, task, 0, task.text
         return name, task, 1, f"it has not done it: {task.status}, {_why(task)}"
@@ -242,10 +235,10 @@ class Conversation:
     def _on_event(self, kind: str, data: Json) -> None:
         if kind == "partial" and not self._json:
             text = str(data.get("text", ""))
-            self._said = self._said + text if data.get("append") else text
+            self._received = self._received + text if data.get("append") else text
             self._clear_line()
-            self.reply.partial(self._said)
-        elif kind in ("queued", "working") and self._talks and not self.reply.begun:
+            self._reply.partial(self._received)
+        elif kind in ("queued", "working") and self._talks and not self._reply.begun:
             self._status = str(data.get("note") or kind)
 
     async def _tick(self, sent: Underway) -> None:
@@ -253,31 +246,21 @@ class Conversation:
         while not sent.task and time.monotonic() - began < UNKNOWN:
             await asyncio.sleep(0.05)
         while True:
-            if not self.reply.begun and not self._asking:
+            if not self._reply.begun and not self._asking:
                 note = f"→ {sent.name}: {for_output(self._status)} {time.monotonic() - began:.0f} s"
-                sys.stderr.write(f"\r\x1b[K{crop(note, _columns() - 1)}")
-                sys.stderr.flush()
+                print(f"\r\x1b[K{crop(note, _columns() - 1)}", end="", file=sys.stderr, flush=True)
             await asyncio.sleep(SHOWN_EVERY)
 
     def _clear_line(self) -> None:
-        if self._talks and not self.reply.begun:
-            sys.stderr.write("\r\x1b[K")
-            sys.stderr.flush()
-
-    def interrupted(self) -> int:
-        """Ctrl-C ends the wait; whether it ends the task is asked where somebody can answer."""
-        self._clear_line()
-        self.reply.settle()
-        return leave(self._sent)
+        if self._talks and not self._reply.begun:
+            print("\r\x1b[K", end="", file=sys.stderr, flush=True)
 
 
-def _noting(sent: Underway) -> OnEvent:
-    """The task's id is known as soon as the agent has told it: Ctrl-C may come before the reply."""
-
-    def note(kind: str, data: Json) -> None:
-        sent.task = str(data.get("task_id") or sent.task)
-
-    return note
+def send_command(command: Command, settings: Settings, reply: Reply | None = None) -> int:
+    """Send a line `@agent …` that was typed. Returns the exit status."""
+    timeout = settings.response_timeout if command.timeout is None else command.timeout
+    conversation = Conversation(timeout, command.priority or 1, reply=reply)
+    return conversation.run(command.name, command.message, command.wait)
 
 
 def _why(task: A2ATask) -> str:
@@ -285,7 +268,7 @@ def _why(task: A2ATask) -> str:
 
 
 def _columns() -> int:
-    """Of the terminal: a line that wraps could not be taken back."""
+    """The width of the terminal: a line that wraps could not be erased."""
     try:
         return os.get_terminal_size(2).columns or 80
     except OSError:
@@ -296,24 +279,18 @@ def _tell(progress: str) -> None:
     print(f"synapse: {progress} …", file=sys.stderr)
 
 
-def print_json(document: object) -> None:
-    print(json.dumps(document, ensure_ascii=False, indent=2))
-
-
 async def _ask(prompt: Json) -> str:
     secret = prompt.get("type") == "password"
-    question = for_output(str(prompt.get("question") or prompt.get("prompt") or ""))
-    sys.stderr.write(f"{question}\n")
+    sys.stderr.write(for_output(str(prompt.get("question") or prompt.get("prompt") or "")) + "\n")
     options = prompt.get("options")
     for number, option in enumerate(options if isinstance(options, list) else (), 1):
         sys.stderr.write(f"  {number}. {for_output(str(option))}\n")
-    sys.stderr.write("answer (not shown): " if secret else "answer: ")
-    sys.stderr.flush()
+    print("answer (not shown): " if secret else "answer: ", end="", file=sys.stderr, flush=True)
     return await (_hidden_line() if secret else _line())
 
 
 async def _line() -> str:
-    """What is typed on the terminal. Not in a thread: that would go on reading after Ctrl-C."""
+    """Read a line from the terminal. A thread would go on reading after Ctrl-C."""
     loop = asyncio.get_running_loop()
     typed = asyncio.Event()
     loop.add_reader(0, typed.set)

@@ -1,4 +1,4 @@
-"""Ctrl-C during a wait: says which tasks go on, and cancels them if the person wants that."""
+"""Ctrl-C during a wait: prints which tasks go on, and cancels them if the human says so."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from synapse.base.text import for_output
 from synapse.errors import SynapseError
 from synapse.peers.base import Commands, Peer
-from synapse.peers.task import A2ATask
+from synapse.peers.task import A2ATask, Json
 
 INTERRUPTED = 130  # the exit status
 
@@ -20,9 +20,13 @@ class Underway:
     """A message that was sent, and the task that it has become."""
 
     peer: Peer
-    task: str = ""  # its id, once the agent has told it
+    task: str = ""  # its id, once the agent has reported it
     ended: bool = False
     refused: bool = False
+
+    def note(self, _: str, data: Json) -> None:
+        """Keep the task's id from an event: Ctrl-C may come before the reply."""
+        self.task = str(data.get("task_id") or self.task)
 
     def take(self, task: A2ATask) -> A2ATask:
         self.task, self.ended = task.id, task.ended
@@ -38,10 +42,10 @@ class Underway:
 
 
 def leave(sent: Sequence[Underway]) -> int:
-    """The exit status. Asks where somebody can answer, once for all of them."""
+    """Ask once for all tasks, if this is a terminal. Returns the exit status."""
     sent = sorted(sent, key=lambda one: one.name)
     if sent and sys.stderr.isatty():
-        _say("")  # what is on the line belongs to the wait
+        _say("")  # leave the line with the progress
     unknown = [one.name for one in sent if not one.task and not one.refused]
     if unknown:
         _say(f"whether {_listed(unknown)} got the message is not known")
@@ -49,7 +53,7 @@ def leave(sent: Sequence[Underway]) -> int:
     if not going:
         return INTERRUPTED
     try:
-        if sys.stdin.isatty() and sys.stderr.isatty() and _wants_none_of(going):
+        if sys.stdin.isatty() and sys.stderr.isatty() and _wants_to_cancel(going):
             asyncio.run(_cancel(going))
     except KeyboardInterrupt:
         _say("")
@@ -57,17 +61,16 @@ def leave(sent: Sequence[Underway]) -> int:
     return INTERRUPTED
 
 
-def _wants_none_of(going: Sequence[Underway]) -> bool:
+def _wants_to_cancel(going: Sequence[Underway]) -> bool:
     names = _listed([one.name for one in going])
     one = len(going) == 1
     question = "goes on with it. Cancel the task?" if one else "go on with it. Cancel the tasks?"
-    sys.stderr.write(f"{names} {question} [y/N] ")
-    sys.stderr.flush()
+    print(f"{names} {question} [y/N] ", end="", file=sys.stderr, flush=True)
     return sys.stdin.readline().strip().lower() in ("y", "yes")
 
 
 async def _cancel(going: Sequence[Underway]) -> None:
-    """All at once. Of what could not be cancelled it is said where to look."""
+    """Cancel all of them at the same time; for a failure, print the command that shows the task."""
 
     async def cancel(one: Underway) -> None:
         try:
@@ -89,7 +92,7 @@ def _tell(going: Sequence[Underway]) -> None:
         (one,) = going
         _, shows, _, cancels = one.commands
         _say(f"{one.name} goes on: `{shows}` shows the reply, `{cancels}` cancels the task")
-    elif going:  # on this machine: only they are sent something together
+    elif going:  # agents of this machine: a broadcast goes to no others
         names = _listed([f"{one.name} ({one.commands.short})" for one in going])
         _say(f"{names} go on: `synapse task ID` shows a reply, `synapse cancel ID` cancels a task")
 

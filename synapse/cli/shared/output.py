@@ -1,0 +1,29 @@
+"""What a command prints: JSON, or lines of text."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from typing import Any
+
+from synapse.base.text import for_output
+
+
+def question(prompt: dict[str, Any] | None) -> str:
+    """What an agent asks, with the options that it offers."""
+    text, options = (prompt or {}).get("prompt") or "", (prompt or {}).get("options")
+    return for_output(f"{text} [{', '.join(map(str, options))}]" if options else str(text))
+
+
+def print_json(document: object) -> None:
+    print(json.dumps(document, ensure_ascii=False, indent=2))
+
+
+def show(as_json: bool, document: object, lines: Iterable[str]) -> int:
+    """Print the document, or the lines if JSON is not wanted. Returns the exit status of success."""
+    if as_json:
+        print_json(document)
+    else:
+        for line in lines:
+            print(line)
+    return 0
