@@ -1,4 +1,4 @@
-"""When the inbox is drawn: after a pause in the agent's output, not too often, and not too late."""
+"""When the inbox is drawn: after a pause in the agent's output, at most 20 times a second."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class DrawTimer:
         self.last = NEVER  # when something was drawn
 
     def after(self, seconds: float) -> None:
-        """One drawing serves any number of causes; output that goes on puts it off, but not for ever."""
+        """Draw once for any number of calls; steady output delays it by LONGEST_WAIT at most."""
         now = self._clock()
         if self._waiting_since is None:
             self._waiting_since = now

@@ -1,6 +1,6 @@
-"""What was sent from one agent's terminal, kept until its replies are there: a file for each message.
+"""Pending messages: those sent from one agent's terminal, with their replies, one file for each.
 
-A host that takes the place of another finds here what is under way. Belongs to one run of the agent.
+A new host finds here what is under way. The files belong to one run of the agent.
 """
 
 from __future__ import annotations
@@ -16,17 +16,15 @@ from synapse.base import files, paths
 logger = logging.getLogger(__name__)
 
 KEPT = 100
-FOREVER = 604_800.0  # seconds: nobody waits in front of it
+FOREVER = 604_800.0  # seconds: the timeout of a message that has none
 _KINDS = ("agent", "alias")  # of addresses: a local agent's id, an external agent's alias
 _NAME = re.compile(r"[\w.-]{1,100}")
 
 
 @dataclass
 class PendingMessage:
-    """One message to one agent. `address` is the peer's, unless the agent has yet to be started.
-
-    `begun`: it may have been sent, to an agent that could not tell it from a second one.
-    """
+    """One message to one agent. `address` is empty until the agent is started. `begun`: it may have been sent
+    to an agent that does not recognise a repeated request."""
 
     id: str
     target: str
@@ -46,7 +44,7 @@ class PendingMessage:
 
 
 class PendingMessages:
-    """`run` names this run of the agent: what others have left is dropped."""
+    """`run` names this run of the agent; the files of other runs are removed."""
 
     def __init__(self, folder: str, run: str) -> None:
         self._folder = folder
@@ -54,9 +52,13 @@ class PendingMessages:
         self._known: dict[str, PendingMessage] = {}
 
     def load(self) -> list[PendingMessage]:
-        """Those of this run, in the order in which they were sent."""
+        """The messages of this run, in the order of sending."""
         found = []
-        for name in self._names():
+        try:
+            names = os.listdir(self._folder)
+        except OSError:
+            names = []
+        for name in names:
             path = os.path.join(self._folder, name)
             message = _read(path, self._run)
             if message is None or f"{message.id}.json" != name:
@@ -85,12 +87,6 @@ class PendingMessages:
         for message in done[: max(len(self._known) - KEPT, 0)]:
             del self._known[message.id]
             _unlink(os.path.join(self._folder, f"{message.id}.json"))
-
-    def _names(self) -> list[str]:
-        try:
-            return os.listdir(self._folder)
-        except OSError:
-            return []
 
 
 def _to_json(message: PendingMessage) -> dict[str, object]:
