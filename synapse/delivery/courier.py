@@ -44,7 +44,7 @@ FAULT_PAUSE = 1.0  # seconds after an error of ours, so that a lasting one does 
 INTERNAL = {"code": "INTERNAL", "message": "Synapse failed while it delivered the task: see its log"}
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class Delivery:
     """The courier of one agent, and a host feature: a new status wakes it up.
 

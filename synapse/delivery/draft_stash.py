@@ -27,7 +27,7 @@ RESTORE_PAUSE = 0.5  # seconds without a key before it is put back
 WAITS = "a human has a half-typed line in the agent's prompt"
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class DraftStash:
     """`run` names this run of the agent: a draft of another run is ignored."""
 

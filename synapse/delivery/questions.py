@@ -22,7 +22,7 @@ TRY_AGAIN = 0.1  # seconds
 ANSWERED = 2.0  # seconds in which an answered prompt may still be on the screen
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class Questions:
     """`is_agent` tells whether a sender is an agent."""
 

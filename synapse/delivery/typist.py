@@ -17,7 +17,7 @@ PRESSES = 5
 RESTORED = 0.3  # seconds after which an interrupted prompt is back in the composer
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class Typist:
     """`pause` waits for news, or for so many seconds."""
 
@@ -63,11 +63,7 @@ class Typist:
             if not done() and controller.status != READY:
                 await self.pause(PRESS_AGAIN)
                 return
-        await self._empty_composer(length)
-
-    async def _empty_composer(self, length: int) -> None:
-        """Else the next message would be added to the text there."""
-        profile = self.controller.profile
-        if self.controller.status == READY and not self.controller.draft:
+        if controller.status == READY and not controller.draft:  # clear what the CLI has put back
+            profile = controller.profile
             steps = [(RESTORED, clear_bytes(profile, length)), (profile.clear_delay, b"")]
             await self.inject(f"clear/{self.clock()}", steps, careful=False)

@@ -11,7 +11,7 @@ from synapse.profiles.loader import Profile, unpack_profile
 from synapse.registry import Entry
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Hello:
     entry: Entry
     agent_id: str
@@ -33,7 +33,7 @@ class Hello:
     draft: tuple[bool, str | None]  # whether the composer is empty, and what it holds
     is_whole: bool  # the host gets all output from the start
     is_placed: bool  # the agent's first row is the terminal's first row
-    injected: frozenset[str]  # names of the injections that were carried out
+    injected: frozenset[str]  # names of the injections that the relay has done
 
     @classmethod
     def of(cls, told: dict[str, Any]) -> Hello:

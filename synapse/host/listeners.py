@@ -72,7 +72,7 @@ async def close_all(listeners: list[Listener]) -> None:
             logger.error("a listener could not be closed", exc_info=error)
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class HttpListener:
     """HTTP on a socket that listens already. Its server is loaded at the first connection, or after WARM_UP
     seconds; clients that connect before that wait in the socket's backlog."""
@@ -109,8 +109,10 @@ def _public_server(agent: Agent, tcp: socket.socket, external: ExternalClient) -
     from synapse.server.app import HttpServer, public_app
 
     token, settings = agent.hello.token, agent.hello.settings
-    parts = (agent.controller, agent.engine, agent.about, agent.outbound, external)
-    app = public_app(*parts, token_set=token is not None)
+    has_token = token is not None
+    app = public_app(
+        agent.controller, agent.engine, agent.about, agent.outbound, external, token_set=has_token
+    )
     names = names_for(tcp.getsockname()[0], agent.about.url, settings.allowed_hosts)
     checked = AccessCheck(Bodies(app, settings.limits.body), names, token, settings.limits.rate)
     return HttpServer(checked, tcp, at_most(settings.limits.connections))
@@ -120,8 +122,8 @@ def _private_server(agent: Agent, control: socket.socket, external: ExternalClie
     """For the Unix socket, which only this user's own commands may reach."""
     from synapse.server.app import HttpServer, private_app
 
-    parts = (agent.controller, agent.engine, agent.about, agent.outbound, external)
-    return HttpServer(private_app(*parts), control)
+    app = private_app(agent.controller, agent.engine, agent.about, agent.outbound, external)
+    return HttpServer(app, control)
 
 
 def _external_client(hello: Hello) -> ExternalClient:

@@ -16,7 +16,7 @@ LOOK_EVERY = 1.0  # seconds between two looks
 LOOKS_IN_BURST = 20  # until the output pauses: enough for 50,000 lines, which is what the log holds
 ROTATE_AT = 5 * 1024 * 1024
 FULL = 500_000  # cells, half of what the scrollback keeps: look now, or lines are lost
-OVERLAP = 8  # lines that two looks must have in common to be told apart from two screens
+OVERLAP = 8  # lines that two looks must have in common; with fewer, the screen was replaced
 
 
 class OutputLog:
@@ -77,7 +77,7 @@ class OutputLog:
         """How many of the lines seen have left the scrollback; None if that cannot be determined."""
         seen, head = self._seen, lines[:OVERLAP]
         expected = len(seen) + came - len(lines)
-        if 0 < expected < self._above_cursor:  # tells even lines that are all alike
+        if 0 < expected < self._above_cursor:  # works even if all lines are alike
             overlap = seen[expected : self._above_cursor]
             if overlap == lines[: len(overlap)]:
                 return expected
@@ -107,7 +107,7 @@ def _common(a: list[str], b: list[str]) -> int:
     return next((index for index, (one, other) in pairs if one != other), min(len(a), len(b)))
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class ScreenLog:
     """The host feature that reads the screen for the log. `later` is the loop's call_later."""
 

@@ -35,7 +35,7 @@ class StatusWatch:
         self._timer = None if wait is None else self._loop.call_later(wait, self._look)
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class StatusPublisher:
     """The host feature that writes the status into the agent's registry entry."""
 

@@ -8,20 +8,61 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
-from synapse.messages.draw_timer import DRAW_INTERVAL, DrawTimer, Later, Timer
 from synapse.messages.inbox import Action, Close, Copy, Inbox
 from synapse.messages.placement import ASK_AGAIN, NEVER, Placement
 from synapse.relay import wire
 from synapse.terminal.overlay import Box, drawable_area, paint, repaint
 from synapse.terminal.screen import Screen
 
+DRAW_INTERVAL = 0.05  # seconds between two drawings
+LONGEST_WAIT = 0.25  # seconds that steady output keeps a drawing waiting
 OUTPUT_PAUSE = 0.006  # seconds without output before anything is drawn
 TRY_AGAIN = 0.1  # seconds until a drawing that was refused is tried again
 RESIZE_PAUSE = 0.4  # seconds after a resize before anything is drawn: not while a window is dragged
 DRAWN_LATELY = 1.0  # seconds: a drawing erased this shortly before a resize may have left traces
 VISIBLE_WITHIN = 1.0  # seconds: if the panel is not drawn by then, the agent gets the keys back
+
+
+class Timer(Protocol):
+    def cancel(self) -> None: ...
+
+
+Later = Callable[[float, Callable[[], None]], Timer]
+
+
+@dataclass(eq=False, repr=False)
+class DrawTimer:
+    """Draws after a pause in the output, at most 20 times a second. `later` is the loop's call_later."""
+
+    draw: Callable[[], None]
+    later: Later
+    clock: Callable[[], float]
+    last: float = NEVER  # when something was drawn
+    _timer: Timer | None = None
+    _due: float = 0.0
+    _waiting_since: float | None = None
+
+    def after(self, seconds: float) -> None:
+        """Draw once for any number of calls; steady output delays it by LONGEST_WAIT at most."""
+        now = self.clock()
+        if self._waiting_since is None:
+            self._waiting_since = now
+        latest = max(self._waiting_since + LONGEST_WAIT, now)
+        due = min(max(now + seconds, self.last + DRAW_INTERVAL), latest)
+        if self._timer is None or self._due > due or seconds:
+            self.at(due)
+
+    def at(self, due: float) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        self._due = due
+        self._timer = self.later(max(due - self.clock(), 0.0), self._fire)
+
+    def _fire(self) -> None:
+        self._timer = self._waiting_since = None
+        self.draw()
 
 
 class State(Enum):
@@ -71,7 +112,7 @@ class _Opened:
     giving_up: Timer | None = None
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class Display:
     """`send` takes a frame for the relay, `act` an action of the human; `later` is the loop's call_later;
     `written` returns how many bytes the agent has written. For `young` and `placed` see Placement."""

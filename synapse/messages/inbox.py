@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from synapse.base.text import for_cells
-from synapse.messages.answer_line import AnswerLine
-from synapse.messages.panel_keys import KeyReader
+from synapse.messages.panel_keys import AnswerLine, KeyReader
 from synapse.terminal import markdown, panel
 from synapse.terminal.markdown import Lines
 from synapse.terminal.overlay import Box
@@ -52,7 +51,7 @@ class Close(NamedTuple):
 Action = Copy | HandOver | Answer | Close
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class Entry:
     """One message: its target, its state, and its reply."""
 
@@ -86,7 +85,7 @@ class Entry:
         return self.changed + SECONDS[self.state]
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class Inbox:
     """`silent`: no toasts about progress, only about questions, replies and failures."""
 
@@ -149,7 +148,7 @@ class Inbox:
             entry.ended = self.clock()
 
     def seen(self, name: str) -> None:
-        """Show it without a toast: the human has been told before."""
+        """Show it without a toast: an earlier host has shown one."""
         self._entries[name].seen = True
 
     def failed_to_come(self, name: str, sender: str, why: str) -> None:
@@ -176,18 +175,13 @@ class Inbox:
         return not self._entries
 
     def focus(self, on: bool) -> None:
-        """Open the panel at the newest entry, or close it: the chord was pressed."""
+        """Open or close the panel: the chord was pressed."""
         self.focused = on
         self._answering, self._note = None, ""
-        if on:
-            self._selected = self._newest()
-
-    def _newest(self) -> str:
-        """An open question, else the last reply or failure, else the message that was sent last."""
-        rank = {ASKS: 2, REPLIED: 1, FAILED: 1}
-        entries = self.entries
-        best = max(entries, key=lambda e: (0 if e.seen else rank.get(e.state, 0), e.changed), default=None)
-        return best.name if best else ""
+        if on:  # at an open question, else the last reply or failure, else the last message sent
+            rank = {ASKS: 2, REPLIED: 1, FAILED: 1}
+            order = [(0 if e.seen else rank.get(e.state, 0), e.changed) for e in self.entries]
+            self._selected = self.entries[order.index(max(order))].name if order else ""
 
     def next_change(self) -> float | None:
         """Seconds until what is drawn changes without an event."""

@@ -36,7 +36,7 @@ TOLD = 15.0  # seconds after which a new host shows no toast for a reply again
 HANDED_OVER = 3  # the priority of a reply that the human gives to this agent
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class Messenger:
     """`changed` is called when the inbox has changed; `later` is the loop's call_later."""
 
@@ -186,31 +186,33 @@ class Messenger:
             if kind == "delivered":
                 delivered.set()
 
-        patience = message.timeout or FOREVER
+        options: Json = {
+            "timeout": message.timeout or FOREVER,
+            "on_event": on_event,
+            "through_questions": True,
+        }
         if not message.task:
             self._check_first(peer, message)
+            request = f"errand/{message.id}"  # running agents know earlier requests by this form
             task = await peer.send(
                 message.message,
                 priority=message.priority,
                 wait=message.wait,
-                timeout=patience,
-                on_event=on_event,
-                through_questions=True,
-                request_id=f"errand/{message.id}",  # running agents know earlier requests by this form
+                request_id=request,
+                **options,
             )
             if message.wait or task.delivered:
                 return task
-        following = asyncio.ensure_future(
-            peer.follow(message.task, timeout=patience, on_event=on_event, through_questions=True)
-        )
-        if not message.wait:
-            arrived = asyncio.ensure_future(delivered.wait())
-            await asyncio.wait({following, arrived}, return_when=asyncio.FIRST_COMPLETED)
-            if not following.done():
-                following.cancel()
-                return A2ATask(message.task, "completed")
-            arrived.cancel()
-        return await following
+        following = asyncio.ensure_future(peer.follow(message.task, **options))
+        if message.wait:
+            return await following
+        arrived = asyncio.ensure_future(delivered.wait())
+        await asyncio.wait({following, arrived}, return_when=asyncio.FIRST_COMPLETED)
+        arrived.cancel()
+        if following.done():
+            return following.result()
+        following.cancel()
+        return A2ATask(message.task, "completed")
 
     def _check_first(self, peer: Peer, message: PendingMessage) -> None:
         """Do not send again what an earlier host may have sent, if it could arrive twice."""

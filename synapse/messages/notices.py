@@ -27,7 +27,7 @@ AGAIN = 600.0  # seconds: a new host sends the notices of this time again
 PRIORITY = 2
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class Notices:
     """`me` is the agent that did the tasks; the directory sends in its name."""
 

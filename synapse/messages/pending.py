@@ -43,24 +43,26 @@ class PendingMessage:
     ended_at: float = 0.0
 
 
+@dataclass(eq=False, repr=False)
 class PendingMessages:
     """`run` names this run of the agent; the files of other runs are removed."""
 
-    def __init__(self, folder: str, run: str) -> None:
-        self._folder = folder
-        self._run = run
+    folder: str
+    run: str
+
+    def __post_init__(self) -> None:
         self._known: dict[str, PendingMessage] = {}
 
     def load(self) -> list[PendingMessage]:
         """The messages of this run, in the order of sending."""
         found = []
         try:
-            names = os.listdir(self._folder)
+            names = os.listdir(self.folder)
         except OSError:
             names = []
         for name in names:
-            path = os.path.join(self._folder, name)
-            message = _read(path, self._run)
+            path = os.path.join(self.folder, name)
+            message = _read(path, self.run)
             if message is None or f"{message.id}.json" != name:
                 _unlink(path)
             else:
@@ -75,18 +77,15 @@ class PendingMessages:
     def save(self, message: PendingMessage) -> None:
         """Raises OSError when it cannot be stored."""
         assert _NAME.fullmatch(message.id), message.id
-        paths.private_dir(self._folder)
-        path = os.path.join(self._folder, f"{message.id}.json")
-        document = json.dumps({"run": self._run, **_to_json(message)}, ensure_ascii=False)
+        paths.private_dir(self.folder)
+        path = os.path.join(self.folder, f"{message.id}.json")
+        document = json.dumps({"run": self.run, **_to_json(message)}, ensure_ascii=False)
         files.replace(path, document.encode("utf-8", "replace"))
         self._known[message.id] = message
-        self._drop_old()
-
-    def _drop_old(self) -> None:
         done = [message for message in self._known.values() if message.ended]
         for message in done[: max(len(self._known) - KEPT, 0)]:
             del self._known[message.id]
-            _unlink(os.path.join(self._folder, f"{message.id}.json"))
+            _unlink(os.path.join(self.folder, f"{message.id}.json"))
 
 
 def _to_json(message: PendingMessage) -> dict[str, object]:

@@ -14,6 +14,7 @@ import os
 import sqlite3
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 logger = logging.getLogger(__name__)
@@ -29,21 +30,21 @@ class Damaged(sqlite3.DatabaseError):
     """The content of the file is not what was written."""
 
 
+@dataclass(eq=False, repr=False)
 class Database:
     """`rebuild` returns the statements that fill a new file."""
 
-    def __init__(
-        self, path: str, schema: str, version: int, rebuild: Callable[[], list[Statement]] = list
-    ) -> None:
-        self.path = path
-        self._schema = schema
-        self._version = version
-        self._rebuild = rebuild
+    path: str
+    schema: str
+    version: int
+    rebuild: Callable[[], list[Statement]] = list
+    trouble: str = ""  # why the last use failed; empty once everything is written
+
+    def __post_init__(self) -> None:
         self._unsaved: list[Statement] = []
         self._retry_at = 0.0
         self._timer: asyncio.TimerHandle | None = None
         self._lost = False  # a file was set aside, and the new one is not filled yet
-        self.trouble = ""  # why the last use failed; empty once everything is written
         self._db: sqlite3.Connection | None = None
         try:
             self._use()
@@ -98,10 +99,7 @@ class Database:
         if self.saved:
             return
         try:
-            db = self._use()
-            with db:
-                for sql, values in self._unsaved:
-                    db.execute(sql, values)
+            _execute(self._use(), self._unsaved)
         except sqlite3.DatabaseError as error:
             self._failed(error)
             del self._unsaved[: max(len(self._unsaved) - UNSAVED_LIMIT, 0)]
@@ -110,9 +108,7 @@ class Database:
             self.trouble = ""
 
     def _insert(self, statement: Statement) -> int:
-        db = self._use()
-        with db:
-            return int(db.execute(*statement).lastrowid or 0)
+        return _execute(self._use(), [statement])
 
     def _flush_if_rested(self) -> None:
         if not self.trouble or time.monotonic() >= self._retry_at:
@@ -142,14 +138,7 @@ class Database:
     def _use(self) -> sqlite3.Connection:
         """The open file. Raises OperationalError if it cannot be opened."""
         if self._db is None:
-            db = self._open()
-            try:
-                if self._lost:
-                    self._fill(db)
-            except sqlite3.Error:
-                db.close()
-                raise
-            self._db = db
+            self._db = self._open()
         return self._db
 
     def _open(self) -> sqlite3.Connection:
@@ -174,25 +163,20 @@ class Database:
             db.execute("PRAGMA journal_mode = WAL")
             db.execute("PRAGMA synchronous = NORMAL")
             version = db.execute("PRAGMA user_version").fetchone()[0]
-            if version > self._version:
+            if version > self.version:
                 raise Damaged(f"it was written by a newer Synapse (format {version})")
             if db.execute("PRAGMA quick_check(1)").fetchone()[0] != "ok":
                 raise Damaged("it is damaged")
-            db.executescript(self._schema)
-            if version != self._version:  # a write, which a full disk would refuse
-                db.execute(f"PRAGMA user_version = {self._version}")
+            db.executescript(self.schema)
+            if version != self.version:  # a write, which a full disk would refuse
+                db.execute(f"PRAGMA user_version = {self.version}")
+            if self._lost:
+                _execute(db, self.rebuild())
+                self._unsaved, self._lost, self.trouble = [], False, ""
         except sqlite3.Error:
             db.close()
             raise
         return db
-
-    def _fill(self, db: sqlite3.Connection) -> None:
-        with db:
-            for sql, values in self._rebuild():
-                db.execute(sql, values)
-        self._unsaved.clear()
-        self._lost = False
-        self.trouble = ""
 
     def _rename(self, error: sqlite3.Error) -> None:
         base = f"{self.path}.damaged-{time.strftime('%Y%m%d-%H%M%S')}"
@@ -214,6 +198,15 @@ class Database:
             self._use()
         except (sqlite3.OperationalError, OSError) as again:
             self._note(sqlite3.OperationalError(str(again)))
+
+
+def _execute(db: sqlite3.Connection, statements: list[Statement]) -> int:
+    """In one transaction. Returns the number of the last row that was inserted."""
+    number: int | None = 0
+    with db:
+        for statement in statements:
+            number = db.execute(*statement).lastrowid
+    return number or 0
 
 
 def _is_damage(error: sqlite3.DatabaseError) -> bool:

@@ -70,7 +70,7 @@ class NoCourier:
         raise WrongState("the agent cannot be reached yet: try again in a moment.")
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class TaskEngine:
     """`refusing` is the reason why no task is accepted, if any. `guard` refuses messages that agents send in
     a loop; `on_refused` is then called with the sender and the reason."""

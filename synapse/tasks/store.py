@@ -12,6 +12,7 @@ import sqlite3
 import time
 import uuid
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from typing import Any
 
 from synapse.base.states import CANCELED, END_STATES, FAILED, INPUT_REQUIRED, WORKING
@@ -29,26 +30,22 @@ PRUNE_EVERY = 100  # tasks
 Listener = Callable[[Task, SSEEvent], None]
 
 
+@dataclass(eq=False, repr=False)
 class TaskStore:
-    def __init__(
-        self,
-        path: str = ":memory:",
-        run: str = "",
-        keep: int = 10_000,
-        clock: Callable[[], float] = time.time,
-    ) -> None:
-        self.path = path
-        self.run = run
-        self._keep = keep
-        self._clock = clock
+    path: str = ":memory:"
+    run: str = ""
+    keep: int = 10_000
+    clock: Callable[[], float] = time.time
+    on_dropped: Callable[[list[str]], None] = lambda _: None  # tasks that are no longer kept
+    taken_over: bool = False  # the tasks of earlier hosts and runs are known
+
+    def __post_init__(self) -> None:
         self._live: dict[str, Task] = {}
         self._unsaved: dict[str, Task] = {}  # ended, but not on disk yet
         self._push: dict[str, dict[str, Json]] = {}  # the push configurations of live tasks
         self._listeners: list[Listener] = []
         self._created = 0
-        self.taken_over = False  # the tasks of earlier hosts and runs are known
-        self.on_dropped: Callable[[list[str]], None] = lambda _: None  # tasks that are no longer kept
-        self._db = Database(path, rows.SCHEMA, rows.VERSION, self._rows_under_way)
+        self._db = Database(self.path, rows.SCHEMA, rows.VERSION, self._rows_under_way)
 
     def on_event(self, listener: Listener) -> None:
         self._listeners.append(listener)
@@ -68,7 +65,7 @@ class TaskStore:
         request_id: str | None = None,
     ) -> Task:
         """The new task is on disk when this returns."""
-        now = self._clock()
+        now = self.clock()
         task = Task(
             task_id or self._new_id(),
             context_id or str(uuid.uuid4()),
@@ -90,7 +87,7 @@ class TaskStore:
         self._live[task.id] = task
         self._append_status(task)
         self._created += 1
-        if self._created % max(min(self._keep // 10, PRUNE_EVERY), 1) == 0:
+        if self._created % max(min(self.keep // 10, PRUNE_EVERY), 1) == 0:
             self._prune()
         return task
 
@@ -154,7 +151,7 @@ class TaskStore:
         """A step of the delivery, with its time and evidence."""
         if task.ended:
             return
-        receipt = {"step": step, "at": timestamp(self._clock()), **evidence}
+        receipt = {"step": step, "at": timestamp(self.clock()), **evidence}
         task.receipts.append(receipt)
         self._append(task, "receipt", {"taskId": task.id, "receipt": receipt}, self._touched(task))
 
@@ -270,7 +267,7 @@ class TaskStore:
         return data | {key: value for key, value in more.items() if value}
 
     def _touched(self, task: Task) -> Statement:
-        task.updated_at = max(self._clock(), task.updated_at)
+        task.updated_at = max(self.clock(), task.updated_at)
         return rows.update(task)
 
     def _known(self, task_id: str) -> Task | None:
@@ -325,7 +322,7 @@ class TaskStore:
     def _prune(self) -> None:
         """Remove the oldest ended tasks, beyond the number to keep."""
         old = f"SELECT id FROM tasks WHERE state IN ({_ENDED}) ORDER BY arrival DESC LIMIT -1 OFFSET ?"
-        values = (self._keep,)
+        values = (self.keep,)
         dropped = [row[0] for row in self._db.read(old, values)]
         if not dropped:
             return
