@@ -1,4 +1,4 @@
-"""AgentTerminal: one agent's terminal as the host sees it: screen, status, and keys typed into it."""
+"""AgentTerminal: one agent's terminal in the host: its screen, its status, and keys typed into it."""
 
 from __future__ import annotations
 
@@ -20,10 +20,7 @@ TakeCommand = Callable[[Mapping[str, Any], Callable[[str | None], None]], None]
 
 
 class AgentTerminal:
-    """The relay's frames are fed into it; what it types into the agent goes back to the relay.
-
-    `send` takes a frame for the relay. `clock` gives the time, so that tests can set it.
-    """
+    """`send` takes a frame for the relay. `clock` gives the time, so that tests can set it."""
 
     def __init__(
         self,
@@ -39,7 +36,7 @@ class AgentTerminal:
         self.exit_status: int | None = None
         self._send = send
         self._clock = clock
-        self.keys = 0  # how often a human has typed, as far as is known here
+        self.keys = 0  # how often a human has typed, as far as the host knows
         self.written = 0  # bytes that the agent has written, as far as the host knows
         self.draft = False  # a human has typed text and not submitted it
         self.draft_text: str | None = ""  # the text, if it is known
@@ -65,8 +62,6 @@ class AgentTerminal:
         """Whether text is sent to the agent as a bracketed paste now."""
         return self.profile.paste != "plain" and self.screen.mode(2004)
 
-    # --- from the relay -----------------------------------------------------------------------------------
-
     def feed(self, data: bytes) -> None:
         self.written += len(data)
         self.screen.feed(data)
@@ -90,23 +85,23 @@ class AgentTerminal:
         if "reason" in command:
             self._on_refusal(command)
             return
-        name = str(command["id"])
+        told = {"id": str(command["id"])}
 
         def answer(reason: str | None) -> None:
-            told = {"id": name} if reason is None else {"id": name, "kept": reason}
-            self._send(wire.pack_json(wire.COMMAND_TAKEN, told))
+            kept = {} if reason is None else {"kept": reason}
+            self._send(wire.pack_json(wire.COMMAND_TAKEN, told | kept))
 
         if self._on_command is not None:
             self._on_command(command, answer)
         else:
-            refused = {"id": name, "refused": "lines for other agents are not accepted yet"}
+            refused = told | {"refused": "lines for other agents are not accepted yet"}
             self._send(wire.pack_json(wire.COMMAND_TAKEN, refused))
 
     def set_draft(self, empty: bool, text: str | None) -> None:
         """The human's draft in the composer; `text` is None if it is not known."""
         self.draft, self.draft_text = not empty, text
         if self.draft:
-            self.last_key = self._clock()  # nothing is typed over it for a while
+            self.last_key = self._clock()  # Synapse types nothing for a while
 
     def _typed(self, what: int, empty: bool, text: str | None) -> None:
         self.last_key = self._clock()
@@ -123,12 +118,8 @@ class AgentTerminal:
         self.exit_status = status
         self.observer.exited(status, self._clock())
 
-    # --- from the agent's own hooks -----------------------------------------------------------------------
-
     def event(self, event: Mapping[str, Any]) -> None:
         self.observer.event(event, self._clock())
-
-    # --- for the host -------------------------------------------------------------------------------------
 
     def check_status(self) -> float | None:
         """Check screen, transcript and clock. Returns the seconds until the next check, if one is due."""
@@ -138,7 +129,6 @@ class AgentTerminal:
         return self.observer.explain(self._clock())
 
     def write(self, data: str, submit_seq: str | None = None) -> None:
-        """Type text, and then the keys that submit it."""
         self.type_keys(data.encode() + (submit_seq or "").encode())
 
     def type_keys(self, data: bytes) -> None:
@@ -189,7 +179,6 @@ class AgentTerminal:
         self._send(wire.pack_json(wire.INJECT, request))
 
     def interrupt(self) -> None:
-        """Press the keys that interrupt this agent."""
         self._type(self.profile.interrupt_keys)
 
     def stop(self) -> None:
@@ -211,7 +200,7 @@ class AgentTerminal:
         self._status_callbacks.append(callback)
 
     def on_change(self, callback: Callable[[], None]) -> None:
-        """Call it when somebody has typed."""
+        """Call it after each key."""
         self._change_callbacks.append(callback)
 
     def remove_status_callback(self, callback: Callable[[str], None]) -> None:

@@ -1,4 +1,4 @@
-"""What is typed into an agent's composer: a message with its mark, safe to paste. Pure."""
+"""The text typed into an agent's composer: a message with its mark, safe to paste. Pure."""
 
 from __future__ import annotations
 
@@ -9,36 +9,36 @@ from synapse.profiles.loader import Profile
 
 PASTE_START, PASTE_END = b"\x1b[200~", b"\x1b[201~"
 PLAIN_LIMIT = 1000  # bytes in one line: a terminal in canonical mode keeps 4,095
-JOINER = "\u2060"  # of no width: `@` and what follows it stay apart for a CLI, and look the same to a reader
+JOINER = "\u2060"  # of no width: it separates `@` from the next character for a CLI, and is invisible
 
 _MARK = re.compile(r"\[A2A:", re.IGNORECASE)
 
 
 def clean(text: str) -> str:
-    """Without control characters and escape sequences; lines end in a newline; nobody else's mark."""
+    """Without control characters, escape sequences and marks; lines end in a newline."""
     return _MARK.sub("[A2A ", for_typing(text))
 
 
 def mark(task_id: str, sender: str) -> str:
-    """How a message begins; `task_id` is the short one."""
+    """The beginning of a message; `task_id` is the short id."""
     return f"[A2A:{task_id}:{re.sub(r'[^-_.@A-Za-z0-9]', '_', sender)[:64] or 'user'}]"
 
 
 def guard(text: str, expands: tuple[str, ...]) -> str:
-    """Keep the CLI from expanding what only a human at its prompt may mean, such as `@file`."""
+    """Prevent the CLI from expanding `@file` and the like in a message."""
     for character in expands:
         text = re.sub(rf"(?<!\S){re.escape(character)}(?=\S)", character + JOINER, text)
     return text
 
 
 def can_take(text: str, bracketed: bool, limit: int) -> bool:
-    """Whether the terminal can take this text as it is; else it goes by a file."""
+    """Whether the text can be typed; else the message names a file."""
     size = len(text.encode())
     return size <= limit if bracketed else size <= PLAIN_LIMIT and "\n" not in text
 
 
 def typing(profile: Profile, text: str, bracketed: bool) -> list[tuple[float, bytes]]:
-    """The writes, each with the pause before it, that give the agent this text and submit it."""
+    """The writes that type and submit the text, each with the pause before it."""
     data = text.encode()
     if bracketed:
         data = PASTE_START + data + PASTE_END

@@ -1,19 +1,21 @@
-"""Carries tasks to the agent, one at a time, and what it says back: the gate, the typing, the proof, the end.
+"""Carries tasks to the agent, one at a time, and its replies back.
 
 A message is typed only when the agent is READY, asks nothing, and no human is in the middle of a line. The
-relay types it as one piece, or refuses because something has happened meanwhile. The turn that then begins
-with the message's mark is the task's turn, and its reply the task's reply. What is typed once is never typed
-again: an Enter that was swallowed is, where nothing shows that the turn has begun.
+relay types it as one piece, or refuses because something has happened meanwhile. The turn that begins with
+the message's mark is the task's turn, and its reply the task's reply. A message is never typed twice; only
+Enter is pressed again if nothing shows that the turn has begun.
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import functools
 import logging
 import os
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from synapse.agent_terminal import AgentTerminal
 from synapse.delivery import composer
@@ -32,86 +34,74 @@ from synapse.watch.turns import SCREEN, Turn
 
 logger = logging.getLogger(__name__)
 
-KEY_PAUSE = 1.0  # seconds since a human's last key
+KEY_PAUSE = 1.0  # seconds after a human's last key
 STARTING = 15.0  # seconds in which a CLI switches its terminal modes on
 CONFIRM = 2.0  # seconds in which a turn must begin before Enter is pressed again
-CONFIRM_BUSY = 20.0  # the same, when the agent is at work but does not say on what
+CONFIRM_BUSY = 20.0  # the same, if the agent works but does not say on what
 ENTERS = 4
-OPEN_AGAIN = 1.0  # seconds until a disk that did not tell is asked again
-FAULT_PAUSE = 1.0  # seconds after a fault of ours: one that stays must not take all of the host's time
+OPEN_AGAIN = 1.0  # seconds until a disk that could not be read is tried again
+FAULT_PAUSE = 1.0  # seconds after an error of ours, so that a lasting one does not keep the host busy
 INTERNAL = {"code": "INTERNAL", "message": "Synapse failed while it delivered the task: see its log"}
 
 
+@dataclass(eq=False, repr=False)
 class Delivery:
-    """The courier of one agent, and a host feature: status and turns wake it up.
+    """The courier of one agent, and a host feature: a new status wakes it up.
 
-    `injected` names the injections that a host before this one had carried out. `look_soon` has the status
-    looked at soon."""
+    `injected` has the injections that the relay did for an earlier host. `look_soon` makes the host check the
+    status soon. `run_name` is the name of this run of the agent."""
 
-    def __init__(
-        self,
-        controller: AgentTerminal,
-        engine: TaskEngine,
-        folder: str,
-        *,
-        injected: frozenset[str] = frozenset(),
-        is_agent: Callable[[Json], bool] = lambda _: True,
-        look_soon: Callable[[], None] = lambda: None,
-        clock: Callable[[], float] = time.monotonic,
-        run: str = "",
-        draft_patience: float = PATIENCE,
-    ) -> None:
-        self._controller = controller
-        self._engine = engine
+    controller: AgentTerminal
+    engine: TaskEngine
+    folder: str
+    injected: frozenset[str] = frozenset()
+    is_agent: Callable[[Json], bool] = lambda _: True
+    look_soon: Callable[[], None] = lambda: None
+    clock: Callable[[], float] = time.monotonic
+    run_name: str = ""
+    draft_patience: float = PATIENCE
+
+    def __post_init__(self) -> None:
+        controller, engine, clock = self.controller, self.engine, self.clock
         self._store = engine.store
-        self._folder = folder
-        self._injected = injected
-        self._look_soon = look_soon
-        self._clock = clock
         self._began = clock()
         self._news = asyncio.Event()
         self._carry: Carry | None = None  # the last task that was given to the agent
-        self._begun: list[Task] = []  # by a host before this one
+        self._begun: list[Task] = []  # by an earlier host
         self._typist = Typist(controller, self._pause, clock)
-        path = os.path.join(folder, "draft.json")
-        self._stash = DraftStash(controller, self._typist, path, run, draft_patience, clock)
-        self._questions = Questions(controller, engine, self._typist, is_agent, clock)
+        path = os.path.join(self.folder, "draft.json")
+        self._stash = DraftStash(controller, self._typist, path, self.run_name, self.draft_patience, clock)
+        self._questions = Questions(controller, engine, self._typist, self.is_agent, clock)
         engine.courier = self
         controller.on_change(self.wake)
-        controller.observer.turns.on_turn(self._turn_began, lambda _: None)
-        controller.observer.turns.on_said(lambda _: self.wake())
+        controller.observer.turns.on_turn(self._turn_began, self.wake)
+        controller.observer.turns.on_said(self.wake)
 
-    def wake(self) -> None:
+    def wake(self, *_: object) -> None:
         self._news.set()
 
-    def status_changed(self, _: str) -> None:
-        self.wake()
-
-    def turn_ended(self, _: Turn) -> None:
-        self.wake()
+    status_changed = wake
 
     async def run(self) -> None:
-        """For as long as the agent lives. A fault in one task does not end the others."""
+        """Deliver until canceled. An error in one task does not affect the others."""
         while True:
             try:
                 await self._deliver(await self._next_task())
             except Exception:
                 logger.exception("a delivery failed")
-                if self._engine.running is not None:
-                    self._engine.fail(self._engine.running, INTERNAL)
+                if self.engine.running is not None:
+                    self.engine.fail(self.engine.running, INTERNAL)
                 await asyncio.sleep(FAULT_PAUSE)
 
-    # --- the gate -----------------------------------------------------------------------------------------
-
     async def _next_task(self) -> Task:
-        """The next task, once the agent can be given it."""
+        """Wait until the agent can take the next task."""
         while True:
             if not self._store.taken_over:
-                self._begun += self._engine.take_up()
+                self._begun += self.engine.take_up()
             while self._begun:
                 await self._take_up(self._begun.pop(0))
-            await self._stash.give_back(self._controller.status == READY)
-            task = self._engine.first()
+            await self._stash.give_back(self.controller.status == READY)
+            task = self.engine.first()
             if task is None:
                 waits = self._stash.held or not self._store.taken_over
                 await self._pause(OPEN_AGAIN if waits else None)
@@ -119,7 +109,7 @@ class Delivery:
             why, pause = self._in_the_way()
             if not why:
                 return task
-            if task.priority == URGENT and self._controller.status != READY:
+            if task.priority == URGENT and self.controller.status != READY:
                 length = self._carry.length if self._carry is not None else 0
                 await self._typist.interrupt(functools.partial(self._is_not_first, task), length)
                 continue
@@ -127,11 +117,11 @@ class Delivery:
             await self._pause(pause)
 
     def _is_not_first(self, task: Task) -> bool:
-        return self._engine.first() is not task
+        return self.engine.first() is not task
 
     def _in_the_way(self) -> tuple[str, float | None]:
-        """Why nothing can be typed now, and in how many seconds that may be different by itself."""
-        controller = self._controller
+        """Why nothing can be typed now, and the seconds until that may change without an event."""
+        controller = self.controller
         if controller.status == INPUT_REQUIRED:
             prompt = controller.observer.prompt
             return f"the agent asks something{f': {prompt.prompt_text[:80]}' if prompt else ''}", None
@@ -141,21 +131,18 @@ class Delivery:
             return "the agent is starting", 0.2
         if controller.draft:
             return self._stash.in_the_way()
-        quiet = self._clock() - controller.last_key
+        quiet = self.clock() - controller.last_key
         return ("a human is typing", KEY_PAUSE - quiet) if quiet < KEY_PAUSE else ("", None)
 
-    # --- one task -----------------------------------------------------------------------------------------
-
     async def _deliver(self, task: Task) -> None:
-        message = self._engine.start(task)
+        message = self.engine.start(task)
         try:
             text = self._text(task, message)
         except OSError as error:
-            self._engine.fail(
-                task, _error("STORE_FAILED", f"its files cannot be kept for the agent: {error.strerror}")
-            )
+            why = f"its files cannot be kept for the agent: {error.strerror}"
+            self.engine.fail(task, _error("STORE_FAILED", why))
             return
-        controller = self._controller
+        controller = self.controller
         first_line = controller.observer.first_line()
         name = f"{task.id}/{len(task.receipts)}"
         carry = self._carry = Carry(task, mark_of(text), len(text))
@@ -166,13 +153,13 @@ class Delivery:
             steps = self._stash.take() + steps
         outcome = await self._typist.inject(name, steps, draft="" if drafted else None)
         if outcome == STUCK:
-            self._engine.fail(task, _error("STUCK", "the agent does not read what is typed"))
+            self.engine.fail(task, _error("STUCK", "the agent does not read what is typed"))
             return
         if outcome != DONE:
             if drafted:
                 self._stash.drop()
             self._store.add_receipt(task, "refused", why=outcome)
-            self._engine.put_back(task)
+            self.engine.put_back(task)
             await self._pause(0.05)
             return
         if drafted:
@@ -183,39 +170,37 @@ class Delivery:
             await self._follow(carry)
         elif not task.ended:
             await self._typist.inject(f"{name}/clear", [(0.0, clear_bytes(controller.profile, len(text)))])
-            self._engine.fail(task, _error("NOT_TAKEN", "the agent did not take the message"))
+            self.engine.fail(task, _error("NOT_TAKEN", "the agent did not take the message"))
 
     def _is_starting(self) -> bool:
-        """A CLI that always takes pastes does not yet; one that never does, after a while, is typed at."""
-        early = self._clock() - self._began < STARTING
-        return early and self._controller.profile.paste == "bracketed" and not self._controller.takes_pastes
+        """A CLI that accepts pastes does not yet; after STARTING seconds it is typed at all the same."""
+        early = self.clock() - self._began < STARTING
+        return early and self.controller.profile.paste == "bracketed" and not self.controller.takes_pastes
 
     def _text(self, task: Task, message: Json) -> str:
-        """What is typed: the mark and the message, or where it can be read."""
-        profile = self._controller.profile
+        """What is typed: the mark, then the message or the path of a file with it."""
+        profile = self.controller.profile
         mark = composer.mark(task.short_id, sender_id(message.get("sender") or task.sender))
-        body = composer.clean(message_text(keep_files(self._folder, task.id, message))).strip()
+        body = composer.clean(message_text(keep_files(self.folder, task.id, message))).strip()
         text = f"{mark} {composer.guard(body, profile.expands)}"
-        if composer.can_take(text, self._controller.takes_pastes, profile.paste_limit):
+        if composer.can_take(text, self.controller.takes_pastes, profile.paste_limit):
             return text
-        path = keep_text(self._folder, task.id, len(task.history), body)
-        return (
-            f"{mark} The message is in the file {path} ({len(body.encode())} bytes): read it and act on it."
-        )
+        path, size = keep_text(self.folder, task.id, len(task.history), body), len(body.encode())
+        return f"{mark} The message is in the file {path} ({size} bytes): read it and act on it."
 
     async def _confirm(self, carry: Carry, text: str, first_line: int) -> bool:
-        """Until the turn has begun with this message. An Enter that was swallowed is pressed again."""
-        task, profile = carry.task, self._controller.profile
+        """Wait until the turn of this message has begun; press Enter again if it does not begin."""
+        task, profile = carry.task, self.controller.profile
         screen_only = profile.channel in ("none", "events")
-        pressed, since = 0, self._clock()
+        pressed, since = 0, self.clock()
         while not carry.is_taken(screen_only):
-            if not self._controller.running or task.cancel_wanted:
+            if not self.controller.running or task.cancel_wanted:
                 break
-            status, waited = self._controller.status, self._clock() - since
+            status, waited = self.controller.status, self.clock() - since
             if status == READY and waited >= CONFIRM:
                 if pressed == ENTERS:
                     return False
-                pressed, since, carry.turn = pressed + 1, self._clock(), None
+                pressed, since, carry.turn = pressed + 1, self.clock(), None
                 enter = [(0.0, profile.submit_sequence.encode())]
                 outcome = await self._typist.inject(f"{task.id}/{len(task.receipts)}/enter", enter)
                 self._store.add_receipt(task, "enter again", outcome=outcome)
@@ -228,19 +213,19 @@ class Delivery:
         told = carry.turn is not None and carry.turn.accepted
         evidence = "the agent said so" if told else "the agent is busy"
         self._store.add_receipt(task, "confirmed", evidence=evidence)
-        self._engine.given(task)
+        self.engine.given(task)
         return True
 
     async def _follow(self, carry: Carry) -> None:
-        """The turn, to its end."""
+        """Follow the turn to its end."""
         task = carry.task
         while not task.ended:
             turn = carry.turn
             if turn is not None and turn.ended_at is not None:
                 self._conclude(carry, turn)
                 return
-            if turn is None and self._controller.status == READY:
-                self._adopt(carry.mark)  # ends as it settles
+            if turn is None and self.controller.status == READY:
+                self._adopt(carry.mark)  # it ends once the screen has settled
             if why := self._unwanted(carry):
                 carry.interrupted = why
                 await self._typist.interrupt(lambda: task.ended or carry.over, carry.length)
@@ -248,59 +233,54 @@ class Delivery:
                     continue
             self._questions.tell(task)
             self._tell_progress(carry)
-            busy = self._controller.status == PROCESSING
-            await self._stash.give_back(busy and self._controller.takes_pastes)
-            await self._pause(carry.next_look(self._clock()))
+            busy = self.controller.status == PROCESSING
+            await self._stash.give_back(busy and self.controller.takes_pastes)
+            await self._pause(carry.next_look(self.clock()))
 
     def _unwanted(self, carry: Carry) -> str:
-        if carry.turn is not None and self._controller.observer.turns.current is not carry.turn:
-            return ""  # never the turn of somebody else
+        if carry.turn is not None and self.controller.observer.turns.current is not carry.turn:
+            return ""  # another turn is not interrupted
         if carry.task.cancel_wanted:
             return "canceled"
-        urgent = self._engine.first()
-        if urgent is not None and urgent.priority == URGENT > carry.task.priority:
-            return "interrupted by a message of priority 5"
-        return ""
+        first = self.engine.first()
+        urgent = first is not None and first.priority == URGENT > carry.task.priority
+        return "interrupted by a message of priority 5" if urgent else ""
 
     def _conclude(self, carry: Carry, turn: Turn) -> None:
         task = carry.task
         tools, usage = [tool["name"] for tool in turn.tools.values()], turn.to_dict()["usage"]
         task.metadata["turn"] = {"source": turn.source, "tools": tools, "usage": usage}
-        unseen = carry.interrupted and turn.source == SCREEN  # a screen does not tell what ended a turn
+        unseen = carry.interrupted and turn.source == SCREEN  # a screen does not show what ended a turn
         if turn.outcome == "failed":
-            self._engine.fail(task, self._explained(turn))
+            self.engine.fail(task, self._explained(turn))
         elif turn.outcome == "interrupted" or unseen:
             if turn.reply:
-                self._engine.progress(task, turn.reply, append=False)
-            self._engine.canceled(task, carry.interrupted or "interrupted at the agent's terminal")
+                self.engine.progress(task, turn.reply, append=False)
+            self.engine.canceled(task, carry.interrupted or "interrupted at the agent's terminal")
         else:
             pieces = [piece.to_a2a_artifact() for piece in OutputParser().parse(turn.reply)]
             if len(pieces) == 1 and pieces[0]["type"] == "text":
-                pieces = []  # it is the reply over again
+                pieces = []  # it is the whole reply
             derived = [derived_artifact(piece, n) for n, piece in enumerate(pieces, 1)]
             self._store.add_receipt(task, "replied", source=turn.source)
-            self._engine.finish(task, turn.reply, turn.source, derived)
+            self.engine.finish(task, turn.reply, turn.source, derived)
 
     def _explained(self, turn: Turn) -> Json:
-        """The observer has given what a channel told a code and a message; some end without a word."""
         if turn.error:
             return turn.error
-        found = self._controller.observer.error
-        return (
-            found.to_a2a_error() if found else _error("AGENT_ERROR", "the agent ended the turn with an error")
-        )
-
-    # --- what the turn shows ------------------------------------------------------------------------------
+        if found := self.controller.observer.error:
+            return found.to_a2a_error()
+        return _error("AGENT_ERROR", "the agent ended the turn with an error")
 
     def _tell_progress(self, carry: Carry) -> None:
-        now = self._clock()
+        now = self.clock()
         if carry.turn is None or now - carry.told_at < PROGRESS_INTERVAL:
             return
-        text = self._controller.observer.reply_so_far()
+        text = self.controller.observer.reply_so_far()
         changed = text != carry.told
         piece, append = carry.next_piece(text, now)
         if changed:
-            self._engine.progress(carry.task, piece, append)
+            self.engine.progress(carry.task, piece, append)
 
     def _turn_began(self, turn: Turn) -> None:
         if self._carry is not None and self._carry.begins(turn):
@@ -311,31 +291,29 @@ class Delivery:
         await self._questions.answer(task, text, by)
         self.wake()
 
-    # --- after a restart ----------------------------------------------------------------------------------
-
     async def _take_up(self, task: Task) -> None:
-        """A host before this one had begun it."""
+        """Continue with a task that an earlier host has begun."""
         typing = [receipt for receipt in task.receipts if receipt["step"] == "typing"]
         waits = bool(task.pending) and task.receipts[-1]["step"] == "typing"
-        if waits and typing[-1]["injection"] not in self._injected:
+        if waits and typing[-1]["injection"] not in self.injected:
             self._store.add_receipt(task, "refused", why="the host died before it was typed")
-            self._engine.put_back(task)
+            self.engine.put_back(task)
             return
         mark = str(typing[-1].get("mark", composer.mark(task.short_id, sender_id(task.sender))))
         carry = self._carry = Carry(task, mark, len(mark))
-        self._engine.running = task
+        self.engine.running = task
         if task.pending:
-            self._engine.given(task)
+            self.engine.given(task)
         self._store.add_receipt(task, "taken up", why="the host was replaced")
-        self._controller.check_status()
+        self.controller.check_status()
         carry.turn = self._turn_of(carry)
         if carry.turn is None:
             self._adopt(mark)
         await self._follow(carry)
 
     def _turn_of(self, carry: Carry) -> Turn | None:
-        """The turn of its last message, under way or over; those of the messages before it do not count."""
-        turns, task = self._controller.observer.turns, carry.task
+        """The turn of its last message, running or ended."""
+        turns, task = self.controller.observer.turns, carry.task
         if turns.current is not None and (turns.current.prompt or "").lstrip().startswith(carry.mark):
             return turns.current
         over = [t for t in turns.finished if (t.prompt or "").lstrip().startswith(f"[A2A:{task.short_id}:")]
@@ -343,23 +321,19 @@ class Delivery:
         return over[-1] if len(over) > replied else None
 
     def _submitted(self, text: str, first_line: int) -> None:
-        self._controller.observer.submit(self._clock(), text, first_line)
-        self._look_soon()
+        self.controller.observer.submit(self.clock(), text, first_line)
+        self.look_soon()
 
     def _adopt(self, prompt: str) -> None:
-        """A turn that nobody has told of is under way, or was."""
-        self._controller.observer.turns.take_up(prompt, self._clock())
-        self._look_soon()
-
-    # --- within -------------------------------------------------------------------------------------------
+        """Begin a turn that no source has reported."""
+        self.controller.observer.turns.take_up(prompt, self.clock())
+        self.look_soon()
 
     async def _pause(self, seconds: float | None) -> None:
-        """Until something happens, or so many seconds have passed."""
-        try:
+        """Wait for news, or for so many seconds."""
+        with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 await self._news.wait()
-        except TimeoutError:
-            pass
         self._news.clear()
 
 

@@ -1,4 +1,4 @@
-"""What the relay starts: `python -m synapse.host` with the descriptors of four sockets."""
+"""The relay starts this: `python -m synapse.host` with the descriptors of four sockets."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def main() -> None:
     for fd in fds:
         os.set_inheritable(fd, False)
     uvloop.run(_run(fds, umask))
-    os._exit(0)  # all is written and closed; taking the interpreter apart would take as long as its start
+    os._exit(0)  # everything is closed; a regular exit takes as long as the start
 
 
 async def _run(fds: list[int], umask: int) -> None:

@@ -1,4 +1,4 @@
-"""From the relay's hello to an agent whose parts are all there."""
+"""The parts of one agent, made from the relay's hello."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import logging
 import os
 import sqlite3
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from synapse.agent_terminal import AgentTerminal
 from synapse.agents.base import Surroundings, open_channel
@@ -28,71 +27,57 @@ from synapse.tasks.store import TaskStore
 logger = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True)
 class Agent:
-    """One agent as its host has it. No part is missing, and none is replaced."""
+    """One agent as its host has it. The constructor makes every part; none is replaced later.
 
-    hello: Hello
-    umask: int  # the user's own
-    about: About
-    registry: AgentRegistry
-    controller: AgentTerminal
-    status: StatusWatch
-    engine: TaskEngine
-    delivery: Delivery
-    inbox: Inbox
-    display: Display
-    outbound: Outbound
-    features: Features
+    `send` takes a frame for the relay; `umask` is the user's own."""
 
-
-def assemble(hello: Hello, send: Callable[[bytes], None], umask: int) -> Agent:
-    """`send` takes a frame for the relay."""
-    settings, registry, features = hello.settings, AgentRegistry(), Features()
-    controller = _controller(hello, send)
-    status = StatusWatch(controller.check_status)
-    engine = _engine(hello, features)
-    delivery = Delivery(
-        controller,
-        engine,
-        hello.folder,
-        injected=hello.injected,
-        is_agent=registry.is_agent,
-        look_soon=status.soon,
-        run=hello.run,
-        draft_patience=settings.routing.draft_patience,
-    )
-    inbox = Inbox(chord=settings.values["overlay_keys"], silent=settings.input_routing.feedback == "silent")
-    display = Display(
-        inbox,
-        controller.screen,
-        written=lambda: controller.written,
-        send=send,
-        later=asyncio.get_running_loop().call_later,
-        act=features.inbox_action,
-        young=not hello.is_whole,
-        placed=hello.is_placed,
-    )
-    agent = Agent(
-        hello=hello,
-        umask=umask,
-        about=_about(hello),
-        registry=registry,
-        controller=controller,
-        status=status,
-        engine=engine,
-        delivery=delivery,
-        inbox=inbox,
-        display=display,
-        outbound=Outbound(engine.store, settings.push.allow_private),
-        features=features,
-    )
-    features.add(*default_features(agent))
-    controller.add_output_callback(features.output)
-    controller.add_status_callback(features.status_changed)
-    controller.observer.turns.on_turn(lambda _: None, features.turn_ended)
-    engine.store.on_event(features.task_changed)
-    return agent
+    def __init__(self, hello: Hello, send: Callable[[bytes], None], umask: int) -> None:
+        settings = hello.settings
+        self.hello = hello
+        self.umask = umask
+        self.about = About(
+            agent_id=hello.agent_id,
+            name=hello.name,
+            agent_type=str(hello.entry["agent_type"]),
+            working_dir=hello.working_dir,
+            url=str(hello.entry["endpoint"]),
+            title=hello.profile.title,
+            description=hello.profile.description,
+        )
+        self.registry = AgentRegistry()
+        self.features = Features()
+        self.controller = controller = _controller(hello, send)
+        self.status = StatusWatch(controller.check_status)
+        self.engine = _engine(hello, self.features)
+        self.delivery = Delivery(
+            controller,
+            self.engine,
+            hello.folder,
+            injected=hello.injected,
+            is_agent=self.registry.is_agent,
+            look_soon=self.status.soon,
+            run_name=hello.run,
+            draft_patience=settings.routing.draft_patience,
+        )
+        silent = settings.input_routing.feedback == "silent"
+        self.inbox = Inbox(chord=settings.values["overlay_keys"], silent=silent)
+        self.display = Display(
+            self.inbox,
+            controller.screen,
+            written=lambda: controller.written,
+            send=send,
+            later=asyncio.get_running_loop().call_later,
+            act=self.features.inbox_action,
+            young=not hello.is_whole,
+            placed=hello.is_placed,
+        )
+        self.outbound = Outbound(self.engine.store, settings.push.allow_private)
+        self.features.add(*default_features(self))
+        controller.add_output_callback(self.features.output)
+        controller.add_status_callback(self.features.status_changed)
+        controller.observer.turns.on_turn(lambda _: None, self.features.turn_ended)
+        self.engine.store.on_event(self.features.task_changed)
 
 
 def _controller(hello: Hello, send: Callable[[bytes], None]) -> AgentTerminal:
@@ -116,7 +101,7 @@ def _engine(hello: Hello, features: Features) -> TaskEngine:
         store = TaskStore(path, hello.run, limits.history)
     except (sqlite3.Error, OSError) as error:
         refusing = f"{path} cannot be opened ({error})"
-        logger.error("no tasks are taken: %s", refusing)
+        logger.error("no tasks are accepted: %s", refusing)
         store = TaskStore(run=hello.run)
     store.on_dropped = lambda dropped: drop_files(hello.folder, dropped)
     return TaskEngine(
@@ -125,16 +110,4 @@ def _engine(hello: Hello, features: Features) -> TaskEngine:
         refusing,
         guard=LoopGuard((hello.agent_id, hello.name), routing.max_hops, routing.pair_per_minute),
         on_refused=features.message_refused,
-    )
-
-
-def _about(hello: Hello) -> About:
-    return About(
-        agent_id=hello.agent_id,
-        name=hello.name,
-        agent_type=str(hello.entry["agent_type"]),
-        working_dir=hello.working_dir,
-        url=str(hello.entry["endpoint"]),
-        title=hello.profile.title,
-        description=hello.profile.description,
     )

@@ -1,7 +1,7 @@
-"""The features of a host: what it does for an agent besides running its terminal and its tasks.
+"""The features of a host: what it does for an agent besides its terminal and its tasks.
 
-A feature is an object with one or more of the hooks that `Features` has, by the same names. To add one, write
-the class and add a line to `default_features`, or to `late_features` if its modules take long to load.
+A feature is an object with one or more of the hooks of `Features`, by the same names. To add one, write the
+class and add a line to `default_features`, or to `late_features` if its modules take long to load.
 """
 
 from __future__ import annotations
@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Any
 from synapse.base import paths
 from synapse.base.loading import load
 from synapse.event_emitter import SSEEvent
-from synapse.host.output_log import OutputLog
-from synapse.host.screen_log import ScreenLog
+from synapse.host.output_log import OutputLog, ScreenLog
 from synapse.host.status import StatusPublisher
 from synapse.messages.inbox import Action
 from synapse.tasks.task import Task
@@ -28,18 +27,12 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 HOOKS = (
-    "output",
-    "status_changed",
-    "turn_ended",
-    "task_changed",
-    "message_refused",
-    "inbox_action",
-    "close",
-)
+    "output", "status_changed", "turn_ended", "task_changed", "message_refused", "inbox_action", "close",
+)  # fmt: skip
 
 
 def default_features(agent: Agent) -> list[object]:
-    """What every agent has from the start, in the order in which they are told."""
+    """Those that every agent has from the start, in the order in which their hooks are called."""
     log = OutputLog(paths.output_file(agent.hello.name))
     return [
         agent.display,
@@ -51,7 +44,7 @@ def default_features(agent: Agent) -> list[object]:
 
 
 async def late_features(agent: Agent) -> list[object]:
-    """What comes a moment after the start: messages to other agents, typed here, and replies from them."""
+    """Those that are loaded after the start: messages to other agents, and the replies."""
     await load("synapse.messages.messenger", "synapse.messages.notices")
     from synapse.launch.starter import Starter
     from synapse.messages.messenger import Messenger
@@ -72,15 +65,17 @@ async def late_features(agent: Agent) -> list[object]:
         inbox=agent.inbox,
         changed=agent.display.changed,
         starter=starter,
+        routing=hello.settings.input_routing,
+        later=asyncio.get_running_loop().call_later,
     )
-    messenger.open(hello.settings.input_routing, asyncio.get_running_loop().call_later)
+    messenger.open()
     notices = Notices(agent.engine, directory, origin)
     notices.open()
     return [messenger, notices]
 
 
 class Features:
-    """Calls the hooks. One that fails is logged; the other features are called all the same."""
+    """Calls the hooks. One that fails is logged, and the next feature is called."""
 
     def __init__(self) -> None:
         self._called: dict[str, list[tuple[str, Callable[..., Any]]]] = {hook: [] for hook in HOOKS}
@@ -89,12 +84,12 @@ class Features:
         for feature in features:
             hooks = [hook for hook in HOOKS if hasattr(feature, hook)]
             if not hooks:
-                raise TypeError(f"{feature} is no feature: it has none of the hooks {', '.join(HOOKS)}")
+                raise TypeError(f"{feature} is not a feature: it has none of the hooks {', '.join(HOOKS)}")
             for hook in hooks:
                 self._called[hook].append((f"{type(feature).__name__}.{hook}", getattr(feature, hook)))
 
     def output(self, data: bytes) -> None:
-        """The agent has written this; the screen shows it already."""
+        """The agent has written this, and the screen shows it already."""
         self._call("output", data)
 
     def status_changed(self, status: str) -> None:
@@ -102,15 +97,15 @@ class Features:
         self._call("status_changed", status)
 
     def turn_ended(self, turn: Turn) -> None:
-        """The agent has ended a turn, whether of a task or of its human's."""
+        """The agent has ended a turn that a task or the human had begun."""
         self._call("turn_ended", turn)
 
     def task_changed(self, task: Task, event: SSEEvent) -> None:
-        """Something has happened to a task, and is stored. `task.ended`: this was the last event."""
+        """An event of a task was stored. If `task.ended`, it was the last one."""
         self._call("task_changed", task, event)
 
     def message_refused(self, sender: str, why: str) -> None:
-        """A message that agents pass on in circles was not taken."""
+        """The loop guard refused a message."""
         self._call("message_refused", sender, why)
 
     def inbox_action(self, action: Action) -> None:

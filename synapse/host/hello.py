@@ -1,4 +1,4 @@
-"""What the relay says first: which agent this is, and how far it has come."""
+"""The relay's first frame: which agent this is, and its state so far."""
 
 from __future__ import annotations
 
@@ -11,66 +11,48 @@ from synapse.profiles.loader import Profile, unpack_profile
 from synapse.registry import Entry
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Hello:
     entry: Entry
-    profile: Profile  # as it was when the agent was started
+    agent_id: str
+    name: str
+    working_dir: str
+    folder: str  # for this agent's files
+    run: str  # names this run of the agent; all of its hosts have the same
+    profile: Profile  # as it was when the agent started
     settings: Settings
-    token: str | None  # that clients on the TCP port need
+    token: str | None  # clients on the TCP port need it
     generation: int  # the first host of this agent is 1
     child: int  # the agent's process
-    child_start: str  # when that began, which tells it from a later process of the same number
+    child_start: str  # when it began: a later process may get the same number
     started_at: float
     size: tuple[int, int]
     console: dict[str, object] | None  # the human's terminal
     keys: int  # how often a human has typed
     written: int  # bytes that the agent has written
     draft: tuple[bool, str | None]  # whether the composer is empty, and what it holds
-    is_whole: bool  # all output from the start follows
-    is_placed: bool  # the agent's first row is the terminal's
-    injected: frozenset[str]  # names of the injections that were carried out
+    is_whole: bool  # the host gets all output from the start
+    is_placed: bool  # the agent's first row is the terminal's first row
+    injected: frozenset[str]  # names of the injections that the relay has done
 
     @classmethod
     def of(cls, told: dict[str, Any]) -> Hello:
-        child = int(told["child"])
+        entry = told["entry"]
+        from_entry = ("agent_id", "name", "working_dir")
+        same = ("token", "generation", "child", "started_at", "console", "keys", "written")
         empty, draft = told.get("draft", (True, ""))
         return cls(
-            entry=told["entry"],
+            entry=entry,
+            **{name: entry[name] for name in from_entry},
+            folder=paths.private_dir(paths.agent_dir(entry["agent_id"])),
+            run=f"{told['child']}-{told['started_at']}",
+            **{name: told[name] for name in same},
             profile=unpack_profile(told["profile"]),
             settings=unpack_settings(told["settings"]),
-            token=told["token"],
-            generation=int(told["generation"]),
-            child=child,
-            child_start=processes.start_time(child),
-            started_at=float(told["started_at"]),
-            size=(int(told["cols"]), int(told["rows"])),
-            console=told["console"],
-            keys=int(told["keys"]),
-            written=int(told["written"]),
+            child_start=processes.start_time(told["child"]),
+            size=(told["cols"], told["rows"]),
             draft=(empty, draft),
-            is_whole=bool(told["whole"]),
-            is_placed=bool(told.get("placed", True)),
+            is_whole=told["whole"],
+            is_placed=told.get("placed", True),
             injected=frozenset(told["injected"]),
         )
-
-    @property
-    def agent_id(self) -> str:
-        return str(self.entry["agent_id"])
-
-    @property
-    def name(self) -> str:
-        return str(self.entry["name"])
-
-    @property
-    def working_dir(self) -> str:
-        return str(self.entry["working_dir"])
-
-    @property
-    def run(self) -> str:
-        """Names this run of the agent, which outlives a host."""
-        return f"{self.child}-{self.started_at}"
-
-    @property
-    def folder(self) -> str:
-        """Where this agent's files are."""
-        return paths.private_dir(paths.agent_dir(self.agent_id))

@@ -1,4 +1,4 @@
-"""The host process: it meets its relay, opens an agent's listeners, and ends when the relay does."""
+"""The host process: it connects to its relay, opens the listeners, and ends when the relay does."""
 
 from __future__ import annotations
 
@@ -10,14 +10,12 @@ import signal
 from typing import Any
 
 from synapse.agent_context import SYSTEM, build_instructions
-from synapse.base import paths
-from synapse.host.aftermath import clean_up
-from synapse.host.assembly import Agent, assemble
+from synapse.base import paths, processes
+from synapse.host.assembly import Agent
 from synapse.host.features import late_features
-from synapse.host.frames import RelayFrames
 from synapse.host.hello import Hello
 from synapse.host.listeners import Listener, Sockets, close_all, default_listeners
-from synapse.host.wire import RelayWire, TakeFrame
+from synapse.host.wire import RelayFrames, RelayWire, TakeFrame
 from synapse.relay import wire
 from synapse.relay.link import GOODBYE
 from synapse.tasks.task import GONE, TaskError, text_message
@@ -29,16 +27,16 @@ LAST_SECONDS = 5  # seconds at the most that the host outlives its relay
 
 
 class Host:
-    """The host of one agent. It lives as long as its relay."""
+    """The host of one agent."""
 
     def __init__(self, sockets: Sockets, umask: int) -> None:
         loop = asyncio.get_running_loop()
         self._sockets = sockets
         self._umask = umask  # the user's own
         self._relay = RelayWire(self._meet, self._relay_ended)
-        self._met: asyncio.Future[RelayFrames | None] = loop.create_future()  # None: there was no hello
+        self._met: asyncio.Future[RelayFrames | None] = loop.create_future()  # None: no hello came
         self._ended: asyncio.Future[None] = loop.create_future()  # an error: the relay starts another host
-        self._orderly = False  # the relay ends as it should, even if we have not read that
+        self._orderly = False  # the relay said goodbye by signal
         signal.signal(GOODBYE, self._on_goodbye)
 
     async def run(self) -> None:
@@ -47,14 +45,13 @@ class Host:
         frames = await self._met
         if frames is None:
             return
-        if self._relay_is_gone():  # the agent ended at once: nobody will connect
+        if self._relay_is_gone():  # the agent ended at once
             await self._ended
             await self._end(frames.agent, [])
         else:
             await self._serve(frames.agent)
 
     async def _serve(self, agent: Agent) -> None:
-        """Until the relay ends."""
         _instruct(agent)
         delivering = asyncio.ensure_future(agent.delivery.run())
         listeners = default_listeners(agent, self._sockets, self._fail)
@@ -69,30 +66,27 @@ class Host:
         await self._end(agent, listeners)
 
     async def _end(self, agent: Agent, listeners: list[Listener]) -> None:
-        if agent.controller.running:  # nobody has told of its end: the relay was killed, or had no time
+        if agent.controller.running:  # no EXIT frame came: the relay was killed, or had no time
             agent.engine.fail_all(GONE)
-        hello = agent.hello
         if self._was_killed(agent):
-            clean_up(agent.registry, hello.agent_id, hello.child, hello.child_start)
+            _clean_up(agent)
         await close_all(listeners)
         await agent.features.close()
         agent.engine.store.close()
-        logger.info("host of %s ends", hello.name)
-
-    # --- the relay ----------------------------------------------------------------------------------------
+        logger.info("host of %s ends", agent.hello.name)
 
     def _meet(self, told: dict[str, Any], relay: RelayWire) -> TakeFrame:
         hello = Hello.of(told)
         _log_to(paths.log_file(hello.name), hello.settings.log_level)
-        agent = assemble(hello, relay.send, self._umask)
-        screen = agent.controller.screen
-        logger.info("host %s of %s is here (%s)", hello.generation, hello.name, screen.name)
+        agent = Agent(hello, relay.send, self._umask)
+        name = agent.controller.screen.name
+        logger.info("host %s of %s is here (%s)", hello.generation, hello.name, name)
         frames = RelayFrames(agent, relay.send)
         self._met.set_result(frames)
         return frames.take
 
     def _relay_is_gone(self) -> bool:
-        """Whether its end of the wire is closed, read to the end or not."""
+        """Whether its end of the socket is closed, even if unread data is left."""
         poll = select.poll()
         poll.register(self._sockets.relay, 0)
         return bool(poll.poll(0))
@@ -101,12 +95,12 @@ class Host:
         self._orderly = True
 
     def _relay_ended(self) -> None:
-        signal.alarm(LAST_SECONDS)  # whatever holds it, the loop or a lock: no relay, no host
+        signal.alarm(LAST_SECONDS)  # ends the host even if the loop or a lock is stuck
         if not self._met.done():
             self._met.set_result(None)
         frames = self._met.result()
         if frames is not None and self._was_killed(frames.agent):
-            frames.restore_terminal()  # before anything else: the shell will soon write its prompt
+            frames.restore_terminal()  # first, since the shell will soon write its prompt
         if not self._ended.done():
             self._ended.set_result(None)
 
@@ -118,21 +112,29 @@ class Host:
             self._ended.set_exception(error)
 
 
+def _clean_up(agent: Agent) -> None:
+    """End the agent of a relay that was killed, and remove its sockets and its registry entry."""
+    hello, registry = agent.hello, agent.registry
+    logger.warning("the relay ended unexpectedly; cleaning up")
+    if processes.start_time(hello.child) in ("", hello.child_start):  # gone, or still the same process
+        processes.end_session(hello.child)
+    with registry.mutex():
+        if not registry.is_alive(hello.agent_id):  # else the next agent of this id is running
+            paths.remove_sockets(hello.agent_id)
+    registry.list_agents()  # removes the entries of dead agents
+
+
 def _instruct(agent: Agent) -> None:
-    """Where the CLI has no better way, the first thing typed is who else is here; once a run."""
+    """For a CLI without a better way: type the instructions as its first message, once a run."""
     hello = agent.hello
     if hello.profile.instructions.method != "typed" or not hello.settings.initial_instructions:
         return
     text = build_instructions(hello.entry, agent.registry.list_agents().values())
     try:
-        agent.engine.submit(
-            text_message(text),
-            sender={"name": SYSTEM},
-            priority=4,
-            request_id=f"instructions/{hello.run}",
-        )
+        request = f"instructions/{hello.run}"
+        agent.engine.submit(text_message(text), sender={"name": SYSTEM}, priority=4, request_id=request)
     except TaskError as error:
-        logger.warning("the agent is not told about the others: %s", error)
+        logger.warning("the agent did not get its instructions: %s", error)
 
 
 async def _add_late_features(agent: Agent) -> None:
@@ -144,7 +146,6 @@ async def _add_late_features(agent: Agent) -> None:
 
 def _log_to(path: str, level: str) -> None:
     handler = logging.handlers.RotatingFileHandler(path, maxBytes=1_000_000, backupCount=3, delay=True)
-    handler.setFormatter(
-        logging.Formatter("%(asctime)s host[%(process)d] %(name)s: %(message)s", "%Y-%m-%d %H:%M:%S")
-    )
+    line = "%(asctime)s host[%(process)d] %(name)s: %(message)s"
+    handler.setFormatter(logging.Formatter(line, "%Y-%m-%d %H:%M:%S"))
     logging.basicConfig(level=level.upper(), handlers=[handler])

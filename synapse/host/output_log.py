@@ -1,16 +1,28 @@
-"""What an agent has written, rendered, as a file that grows: lines are added when they have settled."""
+"""The output log: the agent's rendered output as a file, to which lines are added when they have settled."""
 
+from __future__ import annotations
+
+import logging
 import os
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
 
+from synapse.terminal.screen import Screen
+
+logger = logging.getLogger(__name__)
+
+LOOK_EVERY = 1.0  # seconds between two looks
+LOOKS_IN_BURST = 20  # until the output pauses: enough for 50,000 lines, which is what the log holds
 ROTATE_AT = 5 * 1024 * 1024
-FULL = 500_000  # cells, half of what the scrollback keeps: look now, or lines will be gone
-OVERLAP = 8  # lines that two looks must have in common to be told apart from two screens
+FULL = 500_000  # cells, half of what the scrollback keeps: look now, or lines are lost
+OVERLAP = 8  # lines that two looks must have in common; with fewer, the screen was replaced
 
 
 class OutputLog:
-    """Given the rendered contents from time to time; a line is settled when it stands above the cursor and
-    two looks in a row found it the same, or when it has left the scrollback. The live part of a full-screen
-    program settles at its end. Where more came than the scrollback keeps, the file says how much."""
+    """It gets the rendered contents from time to time. A line has settled when it is above the cursor and two
+    looks in a row found it unchanged, or when it has left the scrollback. The rest is written at the end. If
+    more came than the scrollback keeps, the file says how many lines are missing."""
 
     def __init__(self, path: str) -> None:
         self._path = path
@@ -21,18 +33,17 @@ class OutputLog:
         self._cells = 0  # that these may have pushed up, at the most
 
     def feed(self, data: bytes, cols: int) -> None:
-        """What the agent writes to its main screen."""
         line_feeds = data.count(b"\n")
         self._line_feeds += line_feeds
         self._cells += line_feeds * cols + len(data)
 
     @property
     def is_filling(self) -> bool:
-        """Whether lines may soon leave the scrollback that nobody has looked at."""
+        """Whether lines that were never read may soon leave the scrollback."""
         return self._cells >= FULL
 
     def look(self, lines: list[str], above_cursor: int) -> bool:
-        """Whether another look is worth it: something changed since the last, or is not written yet."""
+        """Write what has settled. Returns whether something changed since the last look."""
         self._follow_scrollback(lines)
         same = _common(self._seen, lines)
         kept = min(self._written, same)  # the screen was cleared or rewritten from here on
@@ -43,7 +54,7 @@ class OutputLog:
         return changed
 
     def end(self, lines: list[str]) -> None:
-        """The last look: nothing will change any more."""
+        """The last look: write everything."""
         self._follow_scrollback(lines)
         kept = min(self._written, _common(self._seen, lines))
         self._append(lines[kept:])
@@ -63,10 +74,10 @@ class OutputLog:
             self._seen, self._written = [], 0
 
     def _how_many_left(self, lines: list[str], came: int) -> int | None:
-        """How many of the lines seen are no longer there; None when there is nothing to tell it by."""
+        """How many of the lines seen have left the scrollback; None if that cannot be determined."""
         seen, head = self._seen, lines[:OVERLAP]
         expected = len(seen) + came - len(lines)
-        if 0 < expected < self._above_cursor:  # tells even lines that are all alike
+        if 0 < expected < self._above_cursor:  # works even if all lines are alike
             overlap = seen[expected : self._above_cursor]
             if overlap == lines[: len(overlap)]:
                 return expected
@@ -90,9 +101,58 @@ class OutputLog:
 
 def _common(a: list[str], b: list[str]) -> int:
     """How many lines two lists have in common from the start."""
-    if a == b[: len(a)]:
+    if a == b[: len(a)]:  # the usual case, and much quicker
         return len(a)
-    for index, (one, other) in enumerate(zip(a, b, strict=False)):
-        if one != other:
-            return index
-    return min(len(a), len(b))
+    pairs = enumerate(zip(a, b, strict=False))
+    return next((index for index, (one, other) in pairs if one != other), min(len(a), len(b)))
+
+
+@dataclass(eq=False, repr=False)
+class ScreenLog:
+    """The host feature that reads the screen for the log. `later` is the loop's call_later."""
+
+    log: OutputLog
+    screen: Screen
+    later: Callable[[float, Callable[[], None]], object]
+    _due: bool = False
+    _looks_left: int = LOOKS_IN_BURST
+
+    def output(self, data: bytes) -> None:
+        if self.screen.alternate_screen:
+            return  # its lines never settle
+        self.log.feed(data, self.screen.size[0])
+        if self.log.is_filling and self._looks_left:
+            self._looks_left -= 1
+            self._look()
+        self._look_later(LOOK_EVERY)
+
+    async def close(self) -> None:
+        try:
+            self.log.end(self.screen.contents().split("\n"))
+        except OSError as error:
+            logger.warning("cannot write the output log: %s", error)
+
+    def _look_later(self, seconds: float) -> None:
+        if not self._due:
+            self._due = True
+            self.later(seconds, self._look_in_time)
+
+    def _look_in_time(self) -> None:
+        self._due = False
+        started = time.perf_counter()
+        if self._look():
+            self._look_later(max(LOOK_EVERY, 50 * (time.perf_counter() - started)))
+        else:
+            self._looks_left = LOOKS_IN_BURST
+
+    def _look(self) -> bool:
+        """Whether to look again later."""
+        if self.screen.alternate_screen:
+            return False
+        lines = self.screen.contents().split("\n")
+        below = max(len(self.screen.text().split("\n")) - self.screen.cursor[1], 0)
+        try:
+            return self.log.look(lines, len(lines) - below)
+        except OSError as error:
+            logger.warning("cannot write the output log: %s", error)
+            return False

@@ -1,10 +1,11 @@
-"""When an agent's status is looked at, and where it is published."""
+"""When an agent's status is checked, and where it is published."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from synapse.registry import AgentRegistry
 
@@ -14,15 +15,14 @@ LOOK_SOON = 0.02  # seconds after output, a key or an event
 
 
 class StatusWatch:
-    """`check` looks at the status and returns in how many seconds it is worth looking again, if ever."""
+    """`check` checks the status and returns the seconds until the next check, if one is due."""
 
     def __init__(self, check: Callable[[], float | None]) -> None:
         self._check = check
         self._loop = asyncio.get_running_loop()
-        self._timer: asyncio.TimerHandle | None = None  # of the next look
+        self._timer: asyncio.TimerHandle | None = None  # of the next check
 
     def soon(self) -> None:
-        """One look serves any number of causes."""
         soon = self._loop.time() + LOOK_SOON
         if self._timer is not None:
             if self._timer.when() <= soon:
@@ -35,15 +35,15 @@ class StatusWatch:
         self._timer = None if wait is None else self._loop.call_later(wait, self._look)
 
 
+@dataclass(eq=False, repr=False)
 class StatusPublisher:
     """The host feature that writes the status into the agent's registry entry."""
 
-    def __init__(self, registry: AgentRegistry, agent_id: str) -> None:
-        self._registry = registry
-        self._agent_id = agent_id
+    registry: AgentRegistry
+    agent_id: str
 
     def status_changed(self, status: str) -> None:
         try:
-            self._registry.update_status(self._agent_id, status)
+            self.registry.update_status(self.agent_id, status)
         except OSError as error:
             logger.warning("cannot publish the status: %s", error)

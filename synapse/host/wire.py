@@ -1,4 +1,4 @@
-"""The host's end of the socket to its relay."""
+"""The host's end of the socket to its relay: the protocol, and what each frame does."""
 
 from __future__ import annotations
 
@@ -7,18 +7,22 @@ import json
 from collections.abc import Callable
 from typing import Any, cast
 
+from synapse.host.assembly import Agent
 from synapse.relay import wire
+from synapse.relay.console import restore_terminal
+from synapse.tasks.task import GONE
+from synapse.terminal.screen import undo_modes
 
-BULK = 64 * 1024  # bytes: output that came in this much at once is passed on in one piece
+BULK = 64 * 1024  # bytes: output frames that arrive in one read of this size are joined
 
 TakeFrame = Callable[[int, bytes], None]
 
 
 class RelayWire(asyncio.Protocol):
-    """`meet` is given the relay's hello and returns what takes the frames after it; `ended` is called once.
+    """`meet` gets the relay's hello and returns the function for the frames after it; `ended` is called once.
 
-    Not `add_reader`: libuv gives up on a socket that reports an error, without a word, and one whose peer has
-    died with something unread does report one."""
+    Not `add_reader`: libuv silently stops reading a socket that reports an error, and a socket whose relay
+    has died with unread data does that."""
 
     def __init__(
         self, meet: Callable[[dict[str, Any], RelayWire], TakeFrame], ended: Callable[[], None]
@@ -42,17 +46,61 @@ class RelayWire(asyncio.Protocol):
             self._take(kind, payload)
 
     def eof_received(self) -> None:
-        self._end()  # a step before `connection_lost`, which comes alone after an error
+        self.connection_lost(None)  # earlier than the loop's own call, which comes alone after an error
 
     def connection_lost(self, _: Exception | None) -> None:
-        self._end()
+        if self._is_open:
+            self._is_open = False
+            self._ended()
 
     def _hello(self, kind: int, payload: bytes) -> None:
         if kind != wire.HELLO:
             raise ValueError(f"the relay's first frame is {kind}, not a hello")
         self._take = self._meet(json.loads(payload), self)
 
-    def _end(self) -> None:
-        if self._is_open:
-            self._is_open = False
-            self._ended()
+
+class RelayFrames:
+    """Passes the relay's frames on to the parts of one agent. `send` takes a frame for the relay."""
+
+    def __init__(self, agent: Agent, send: Callable[[bytes], None]) -> None:
+        self.agent = agent
+        self._send = send
+        self._console = agent.hello.console
+
+    def take(self, kind: int, payload: bytes) -> None:
+        agent, controller = self.agent, self.agent.controller
+        if kind == wire.OUTPUT:
+            controller.feed(payload)
+            agent.status.soon()
+        elif kind == wire.KEYS:
+            controller.human_typed(*wire.unpack_keys(payload))
+            agent.status.soon()
+        elif kind in (wire.COMMAND, wire.REFUSED):
+            controller.command(json.loads(payload))
+        elif kind == wire.INJECTED:
+            told = json.loads(payload)
+            controller.injected(str(told["id"]), str(told["outcome"]))
+            agent.status.soon()
+        elif kind == wire.RESIZE:
+            controller.resized(*wire.unpack_size(payload))
+            agent.display.resized()
+        elif kind == wire.CONSOLE:
+            self._console = json.loads(payload)
+            controller.console_changed(self._console is not None)
+            agent.display.console_changed(self._console is not None)
+        elif kind in (wire.PLACE, wire.OVERLAID, wire.OVERLAY_FOCUS, wire.OVERLAY_KEYS):
+            agent.display.frame(kind, payload)
+        elif kind == wire.SNAPSHOT_WANTED:
+            self._send(wire.pack(wire.SNAPSHOT, controller.screen.snapshot()))
+        elif kind == wire.PING:
+            self._send(wire.pack(wire.PONG))
+        elif kind == wire.EXIT:
+            controller.exited(json.loads(payload))
+            error = controller.observer.error
+            agent.engine.fail_all(error.to_a2a_error() if error else GONE)
+
+    def restore_terminal(self) -> None:
+        """Undo the terminal modes that a killed relay has left on the human's terminal."""
+        if self._console is not None:
+            undo = self.agent.display.left_behind + undo_modes(self.agent.controller.screen)
+            restore_terminal(self._console, undo)

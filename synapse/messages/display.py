@@ -1,4 +1,4 @@
-"""The inbox on the human's terminal: drawn when the agent's output pauses, and again after every output."""
+"""Draws the inbox on the human's terminal when the agent's output pauses, and again after every output."""
 
 from __future__ import annotations
 
@@ -8,30 +8,71 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
-from synapse.messages.draw_timer import DRAW_INTERVAL, DrawTimer, Later, Timer
 from synapse.messages.inbox import Action, Close, Copy, Inbox
 from synapse.messages.placement import ASK_AGAIN, NEVER, Placement
 from synapse.relay import wire
 from synapse.terminal.overlay import Box, drawable_area, paint, repaint
 from synapse.terminal.screen import Screen
 
+DRAW_INTERVAL = 0.05  # seconds between two drawings
+LONGEST_WAIT = 0.25  # seconds that steady output keeps a drawing waiting
 OUTPUT_PAUSE = 0.006  # seconds without output before anything is drawn
 TRY_AGAIN = 0.1  # seconds until a drawing that was refused is tried again
 RESIZE_PAUSE = 0.4  # seconds after a resize before anything is drawn: not while a window is dragged
-DRAWN_LATELY = 1.0  # seconds that a drawing may have been gone when the terminal was resized under it
-VISIBLE_WITHIN = 1.0  # seconds in which the panel must be seen, or the keys go back to the agent
+DRAWN_LATELY = 1.0  # seconds: a drawing erased this shortly before a resize may have left traces
+VISIBLE_WITHIN = 1.0  # seconds: if the panel is not drawn by then, the agent gets the keys back
+
+
+class Timer(Protocol):
+    def cancel(self) -> None: ...
+
+
+Later = Callable[[float, Callable[[], None]], Timer]
+
+
+@dataclass(eq=False, repr=False)
+class DrawTimer:
+    """Draws after a pause in the output, at most 20 times a second. `later` is the loop's call_later."""
+
+    draw: Callable[[], None]
+    later: Later
+    clock: Callable[[], float]
+    last: float = NEVER  # when something was drawn
+    _timer: Timer | None = None
+    _due: float = 0.0
+    _waiting_since: float | None = None
+
+    def after(self, seconds: float) -> None:
+        """Draw once for any number of calls; steady output delays it by LONGEST_WAIT at most."""
+        now = self.clock()
+        if self._waiting_since is None:
+            self._waiting_since = now
+        latest = max(self._waiting_since + LONGEST_WAIT, now)
+        due = min(max(now + seconds, self.last + DRAW_INTERVAL), latest)
+        if self._timer is None or self._due > due or seconds:
+            self.at(due)
+
+    def at(self, due: float) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        self._due = due
+        self._timer = self.later(max(due - self.clock(), 0.0), self._fire)
+
+    def _fire(self) -> None:
+        self._timer = self._waiting_since = None
+        self.draw()
 
 
 class State(Enum):
-    """The human's terminal, as far as our drawings are concerned."""
+    """What our drawings have left on the human's terminal."""
 
     ABSENT = "there is none"
-    CLEAN = "nothing of ours is on it but what the relay can erase"
-    STAINED = "a resize has spread a drawing over it: the whole screen is to be repainted"
-    SPILT = "stained, and the scrollback may hold some of the drawing too"
-    REPAINTED = "repainted, but another resize may bring back what the scrollback holds"
+    CLEAN = "only what the relay can erase"
+    STAINED = "a resize has moved parts of a drawing: the whole screen must be repainted"
+    SPILT = "stained, and parts of the drawing may be in the scrollback too"
+    REPAINTED = "repainted, but another resize may bring back parts from the scrollback"
 
 
 _IS_STAINED = (State.STAINED, State.SPILT)
@@ -47,17 +88,17 @@ class _Drawing(NamedTuple):
 
 @dataclass
 class _Drawings:
-    """What the relay was given to draw."""
+    """The drawings sent to the relay."""
 
     count: int = 0
-    asked: _Drawing | None = None  # what the relay has not answered yet
+    asked: _Drawing | None = None  # the relay has not answered yet
     shown: _Drawing | None = None
-    left_at: float = NEVER  # when a drawing was last taken away
-    missed: bool = False  # something has changed since it was asked
-    once: bytes = b""  # goes out with the next drawing, such as a copy to the clipboard
+    left_at: float = NEVER  # when a drawing was last erased
+    missed: bool = False  # something has changed since then
+    once: bytes = b""  # sent with the next drawing, such as a copy to the clipboard
 
     def leave(self, now: float) -> None:
-        """Nothing of ours is on the screen any more."""
+        """The drawing is no longer on the screen."""
         if self.shown is not None:
             self.shown, self.left_at = None, now
 
@@ -71,42 +112,31 @@ class _Opened:
     giving_up: Timer | None = None
 
 
+@dataclass(eq=False, repr=False)
 class Display:
-    """`send` takes a frame for the relay, `act` what the human wants done; `later` is the loop's call_later,
-    `written` how many bytes the agent has written. See Placement for `young` and `placed`: the terminal is
-    asked where the rows are when there is something to draw."""
+    """`send` takes a frame for the relay, `act` an action of the human; `later` is the loop's call_later;
+    `written` returns how many bytes the agent has written. For `young` and `placed` see Placement."""
 
-    def __init__(
-        self,
-        inbox: Inbox,
-        screen: Screen,
-        written: Callable[[], int],
-        send: Callable[[bytes], None],
-        later: Later,
-        act: Callable[[Action], None],
-        clock: Callable[[], float] = time.monotonic,
-        young: bool = False,
-        placed: bool = True,
-    ) -> None:
-        self._inbox = inbox
-        self._screen = screen
-        self._written = written
-        self._send = send
-        self._later = later
-        self._act = act
-        self._clock = clock
-        self._placement = Placement(screen, young, placed)
-        self._timer = DrawTimer(self._draw, later, clock)
+    inbox: Inbox
+    screen: Screen
+    written: Callable[[], int]
+    send: Callable[[bytes], None]
+    later: Later
+    act: Callable[[Action], None]
+    clock: Callable[[], float] = time.monotonic
+    young: bool = False
+    placed: bool = True
+
+    def __post_init__(self) -> None:
+        self._placement = Placement(self.screen, self.young, self.placed)
+        self._timer = DrawTimer(self._draw, self.later, self.clock)
         self._state = State.CLEAN
         self._drawings = _Drawings()
         self._opened = _Opened()
         self._chord = False  # the relay looks for the chord that opens the panel
         self._calm_at = NEVER  # nothing is drawn before
 
-    # --- told by the relay and the host -------------------------------------------------------------------
-
     def frame(self, kind: int, payload: bytes) -> None:
-        """One of the relay's frames about the overlay."""
         if kind == wire.OVERLAID:
             told = json.loads(payload)
             self._overlaid(told["id"], told["outcome"])
@@ -118,21 +148,20 @@ class Display:
             self._keys(payload)
 
     def changed(self) -> None:
-        """Something in the inbox has."""
-        if self._chord == self._inbox.is_empty:
-            self._chord = not self._inbox.is_empty
+        if self._chord == self.inbox.is_empty:
+            self._chord = not self.inbox.is_empty
             self._tell_state()
         self._timer.after(0.0)
 
     def output(self, data: bytes) -> None:
-        """The agent has written; the relay has taken away what was drawn."""
-        self._drawings.leave(self._clock())
+        """The agent has written, and the relay has erased the drawing."""
+        self._drawings.leave(self.clock())
         self._placement.learn(data)
         if self._chord or self._state in _IS_STAINED:
             self._timer.after(OUTPUT_PAUSE)
 
     def resized(self) -> None:
-        now = self._clock()
+        now = self.clock()
         self._drawings.leave(now)
         self._placement.resized()
         self._calm_at = now + RESIZE_PAUSE
@@ -142,21 +171,19 @@ class Display:
             self._timer.after(DRAW_INTERVAL)
 
     def console_changed(self, present: bool) -> None:
-        """Another terminal, as the agent left it, or none."""
+        """The human has another terminal, or none."""
         self._state = State.CLEAN if present else State.ABSENT
         self._drawings.shown, self._drawings.left_at = None, NEVER
         self._placement.console_changed()
-        self._inbox.focus(False)
+        self.inbox.focus(False)
         self._tell_state()
         self.changed()
 
     @property
     def left_behind(self) -> bytes:
-        """What takes away a drawing whose relay was killed."""
+        """The bytes that erase the drawing of a killed relay."""
         shown = self._drawings.shown
         return shown.erase if shown is not None else b""
-
-    # --- the relay's frames -------------------------------------------------------------------------------
 
     def _overlaid(self, number: int, outcome: str) -> None:
         drawings = self._drawings
@@ -178,58 +205,53 @@ class Display:
         drawings.missed = False
 
     def _place(self, row: int, column: int, at: int) -> None:
-        """Where the cursor is in the terminal, which has had `at` bytes of the agent's output."""
-        if self._screen.alternate_screen or at != self._written():
+        """The position of the terminal's cursor after `at` bytes of the agent's output."""
+        if self.screen.alternate_screen or at != self.written():
             self._placement.questions_left = max(self._placement.questions_left, 1)  # more has come since
             self._timer.after(TRY_AGAIN)
         elif self._placement.place(row, column):
             self.changed()
 
     def _focus(self, on: bool) -> None:
-        self._inbox.focus(on)
+        self.inbox.focus(on)
         if self._opened.giving_up is not None:
             self._opened.giving_up.cancel()
         self._opened = _Opened()
         if on:
-            patience = VISIBLE_WITHIN if self._can_draw() else 0.0
-            self._opened.giving_up = self._later(patience, self._give_up)
+            known = self._placement.is_known or self._placement.questions_left
+            can_draw = known and drawable_area(self._placement.free()[0]) is not None
+            patience = VISIBLE_WITHIN if can_draw else 0.0
+            self._opened.giving_up = self.later(patience, self._give_up)
         self.changed()
 
-    def _can_draw(self) -> bool:
-        known = self._placement.is_known or self._placement.questions_left
-        return bool(known) and drawable_area(self._placement.free()[0]) is not None
-
     def _give_up(self) -> None:
-        """Nobody types into a panel that cannot be seen."""
-        if self._inbox.focused and not self._opened.seen:
-            self._inbox.focus(False)
+        """Give the keys back to the agent if the panel cannot be seen."""
+        if self.inbox.focused and not self._opened.seen:
+            self.inbox.focus(False)
             self._tell_state()
             self.changed()
 
     def _keys(self, data: bytes) -> None:
         self._opened.keys += len(data)
-        for action in self._inbox.keys(data):
+        for action in self.inbox.keys(data):
             if isinstance(action, Copy):
                 self._drawings.once = b"\x1b]52;c;" + base64.b64encode(action.text.encode()) + b"\x07"
             elif isinstance(action, Close):
-                self._tell_state(used=self._opened.keys - self._inbox.unread)
+                self._tell_state(used=self._opened.keys - self.inbox.unread)
             else:
-                self._act(action)
+                self.act(action)
         self.changed()
 
     def _tell_state(self, used: int | None = None) -> None:
-        """`used`: how many bytes of keys were the panel's; what came after them is the agent's."""
-        state = {"chord": self._chord, "focus": self._inbox.focused, "used": used}
-        self._send(wire.pack_json(wire.OVERLAY_STATE, state))
-
-    # --- drawing ------------------------------------------------------------------------------------------
+        """`used`: how many bytes of keys the panel used; the agent gets those after them."""
+        state = {"chord": self._chord, "focus": self.inbox.focused, "used": used}
+        self.send(wire.pack_json(wire.OVERLAY_STATE, state))
 
     def _stain(self, now: float) -> None:
-        """The terminal was resized, perhaps while a drawing was on it."""
-        # What took it away may have come to a terminal that had another size already.
+        # The terminal may have had its new size before the drawing was erased.
         shown = now - self._drawings.left_at < DRAWN_LATELY
         spilt = self._state in (State.SPILT, State.REPAINTED)
-        if spilt or (shown and not self._screen.alternate_screen):
+        if spilt or (shown and not self.screen.alternate_screen):
             self._state = State.SPILT
         elif shown:
             self._state = State.STAINED
@@ -241,7 +263,7 @@ class Display:
         if drawings.asked is not None:
             drawings.missed = True
             return
-        self._timer.last = now = self._clock()
+        self._timer.last = now = self.clock()
         if self._state in _IS_STAINED:
             self._repaint()
             return
@@ -249,10 +271,9 @@ class Display:
             self._timer.at(self._calm_at)
             return
         size, above = self._placement.free()
-        boxes = self._inbox.picture(size, self._screen.cursor[1] - above)
+        boxes = self.inbox.picture(size, self.screen.cursor[1] - above)
         boxes = [box._replace(y=box.y + above) for box in boxes]
-        wait = self._inbox.next_change()
-        if wait is not None:
+        if (wait := self.inbox.next_change()) is not None:
             self._timer.at(now + wait)
         if drawings.shown is not None and drawings.shown.boxes == boxes and not drawings.once:
             return
@@ -260,14 +281,13 @@ class Display:
             self._paint(boxes)
         elif drawings.shown is not None:
             drawings.leave(now)
-            self._send(wire.pack_overlay({"id": 0, "sync": not self._screen.mode(2026)}))
+            self.send(wire.pack_overlay({"id": 0, "sync": not self.screen.mode(2026)}))
 
     def _paint(self, boxes: list[Box]) -> None:
         if not self._placement.is_known:
             self._ask_place()
             return
-        painting = paint(self._screen, boxes)
-        if painting is None:
+        if (painting := paint(self.screen, boxes)) is None:
             self._timer.after(TRY_AGAIN)
             return
         shown, once = self._drawings.shown, self._drawings.once
@@ -275,37 +295,36 @@ class Display:
         self._put(boxes, once + painting.draw, painting.erase, painting.synchronise, over)
 
     def _repaint(self) -> None:
-        """The whole screen anew, then what is to be over it."""
+        """Repaint the whole screen; the boxes follow in the next drawing."""
         if not self._placement.is_known and self._placement.questions_left:
             self._ask_place()
             return
-        if not self._placement.is_known or self._placement.free()[1]:  # what is above is not known
+        if not self._placement.is_known or self._placement.free()[1]:  # the rows above are not known
             self._state = State.CLEAN
             self._timer.after(0.0)
             return
-        data = repaint(self._screen)
-        if data is None:
+        if (data := repaint(self.screen)) is None:
             self._timer.after(TRY_AGAIN)
             return
         self._drawings.missed = True
-        self._put([], data, b"", not self._screen.mode(2026), 0)
+        self._put([], data, b"", not self.screen.mode(2026), 0)
 
     def _ask_place(self) -> None:
-        """Of the terminal; a few times, if it does not answer."""
-        if not self._placement.questions_left or self._screen.alternate_screen:
+        """Query the terminal; a few times, if it does not answer."""
+        if not self._placement.questions_left or self.screen.alternate_screen:
             return
-        if self._placement.ask(self._clock()):
-            self._send(wire.pack(wire.WHERE))
+        if self._placement.ask(self.clock()):
+            self.send(wire.pack(wire.WHERE))
         self._timer.at(self._placement.asked_at + ASK_AGAIN)
 
     def _put(self, boxes: list[Box], draw: bytes, erase: bytes, sync: bool, over: int) -> None:
         drawings = self._drawings
         drawings.count += 1
-        cols, rows = self._screen.size
+        cols, rows = self.screen.size
         once = drawings.once if boxes or self._state not in _IS_STAINED else b""
         drawings.asked = _Drawing(drawings.count, boxes, once, erase)
-        header = {"id": drawings.count, "at": self._written(), "cols": cols, "rows": rows}
-        self._send(wire.pack_overlay({**header, "over": over, "sync": sync}, draw, erase))
+        header = {"id": drawings.count, "at": self.written(), "cols": cols, "rows": rows}
+        self.send(wire.pack_overlay({**header, "over": over, "sync": sync}, draw, erase))
 
 
 def _shape(boxes: list[Box]) -> list[tuple[int, int, int, int]]:

@@ -1,24 +1,24 @@
-"""The messages that were sent from this terminal and their replies: the toasts, the panel and its keys.
+"""The messages sent from this terminal and their replies: the toasts, the panel and its keys.
 
-Pure: it is given events and keys, and returns what to draw and which actions to take.
+Pure: it gets events and keys, and returns what to draw and which actions to take.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from synapse.base.text import for_cells
-from synapse.messages.answer_line import AnswerLine
-from synapse.messages.panel_keys import KeyReader
+from synapse.messages.panel_keys import AnswerLine, KeyReader
 from synapse.terminal import markdown, panel
 from synapse.terminal.markdown import Lines
 from synapse.terminal.overlay import Box
 
-SENDING, DELIVERED, WORKING, ASKS, REPLIED, FAILED = STATES = (
-    *("sending", "delivered", "working", "asks", "replied", "failed"),
-)
+SENDING, DELIVERED, WORKING, ASKS, REPLIED, FAILED = (
+    "sending", "delivered", "working", "asks", "replied", "failed",
+)  # fmt: skip
 UNDER_WAY = frozenset({SENDING, DELIVERED, WORKING})
 SECONDS = {SENDING: 30.0, DELIVERED: 30.0, WORKING: 30.0, ASKS: 60.0, REPLIED: 15.0, FAILED: 20.0}
 AFTER = 4.0  # seconds that a toast stays when no reply is expected
@@ -40,8 +40,6 @@ class HandOver(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """Answer the question of an entry."""
-
     entry: str
     text: str
 
@@ -53,51 +51,62 @@ class Close(NamedTuple):
 Action = Copy | HandOver | Answer | Close
 
 
+@dataclass(eq=False, repr=False)
 class Entry:
     """One message: its target, its state, and its reply."""
 
-    def __init__(self, name: str, target: str, text: str, now: float) -> None:
-        self.name = name
-        self.target = target
-        self.text = text
-        self.state = SENDING
-        self.detail = ""
-        self.prompt = ""
-        self.secret = False  # the answer is not shown
-        self.may_be_empty = False  # Enter alone is an answer
-        self.draft = ""  # an answer that was not accepted
-        self.reply = ""
-        self.began = now
-        self.changed = now
-        self.ended: float | None = None
-        self.seen = False  # it was read, so it has no toast
-        self.scroll = 0
+    name: str
+    target: str
+    text: str
+    began: float
+    state: str = SENDING
+    detail: str = ""
+    prompt: str = ""
+    secret: bool = False  # the answer is not shown
+    may_be_empty: bool = False  # Enter alone is an answer
+    draft: str = ""  # an answer that was not accepted
+    reply: str = ""
+    ended: float | None = None
+    seen: bool = False  # it was read, so it has no toast
+    scroll: int = 0
+
+    def __post_init__(self) -> None:
+        self.changed = self.began
+
+    @property
+    def is_under_way(self) -> bool:
+        return self.state in UNDER_WAY
+
+    @property
+    def stale_at(self) -> float:
+        """When its toast disappears."""
+        if self.is_under_way and self.ended is not None:
+            return self.ended + AFTER
+        return self.changed + SECONDS[self.state]
 
 
+@dataclass(eq=False, repr=False)
 class Inbox:
     """`silent`: no toasts about progress, only about questions, replies and failures."""
 
-    def __init__(
-        self, clock: Callable[[], float] = time.monotonic, chord: str = "C-] o", silent: bool = False
-    ) -> None:
-        self._clock = clock
-        self._silent = silent
-        self._chord = chord
+    clock: Callable[[], float] = time.monotonic
+    chord: str = "C-] o"
+    silent: bool = False
+    focused: bool = False
+    unread: int = 0  # bytes after the key that closed the panel
+
+    def __post_init__(self) -> None:
         self._entries: dict[str, Entry] = {}
         self._selected = ""
         self._answering: AnswerLine | None = None
         self._note = ""  # what the last key did
         self._keys = KeyReader()
-        self.unread = 0  # bytes after the key that closed the panel
         self._rendered: tuple[tuple[object, ...], Lines] = ((), [])
         self._page = 10
         self._end = 0
-        self.focused = False
-
-    # --- what happens -------------------------------------------------------------------------------------
 
     def sending(self, name: str, target: str, text: str, ago: float = 0.0) -> None:
-        self._entries[name] = Entry(name, for_cells(target), text, self._clock() - ago)
+        self._entries[name] = Entry(name, for_cells(target), text, self.clock() - ago)
         read = self._selected if self.focused else ""
         while len(self._entries) > KEPT:
             others = [n for n in self._entries if n not in (read, name)]
@@ -123,27 +132,26 @@ class Inbox:
             self._note = why
         if (entry := self._entries.get(name)) and entry.state == ASKS:
             entry.detail, entry.draft = why, "" if entry.secret else answer
-            entry.changed, entry.seen = self._clock(), False
+            entry.changed, entry.seen = self.clock(), False
 
     def reply(self, name: str, text: str) -> None:
         if entry := self._change(name, REPLIED):
-            entry.reply, entry.ended = text, self._clock()
+            entry.reply, entry.ended = text, self.clock()
 
     def failed(self, name: str, why: str) -> None:
         if entry := self._change(name, FAILED, why):
-            entry.ended = self._clock()
+            entry.ended = self.clock()
 
     def delivered(self, name: str) -> None:
         """The other agent has it, and no reply is expected."""
         if entry := self._change(name, DELIVERED):
-            entry.ended = self._clock()
+            entry.ended = self.clock()
 
     def seen(self, name: str) -> None:
-        """Show it without a toast: the human has been told before."""
+        """Show it without a toast: an earlier host has shown one."""
         self._entries[name].seen = True
 
     def failed_to_come(self, name: str, sender: str, why: str) -> None:
-        """A message from another agent that was refused."""
         self.sending(name, sender, "")
         self.failed(name, why)
 
@@ -152,13 +160,11 @@ class Inbox:
         if entry is None:
             return None
         if entry.state != state:
-            entry.changed, entry.seen = self._clock(), False
+            entry.changed, entry.seen = self.clock(), False
         entry.state, entry.detail = state, detail
         if name == self._selected and state != ASKS:
             self._answering = None
         return entry
-
-    # --- what there is ------------------------------------------------------------------------------------
 
     @property
     def entries(self) -> Sequence[Entry]:
@@ -169,61 +175,46 @@ class Inbox:
         return not self._entries
 
     def focus(self, on: bool) -> None:
-        """Open the panel at the newest entry, or close it: the chord was pressed."""
+        """Open or close the panel: the chord was pressed."""
         self.focused = on
         self._answering, self._note = None, ""
-        if on:
-            self._selected = self._newest()
-
-    def _newest(self) -> str:
-        """An open question, else the last reply or failure, else the message that was sent last."""
-        rank = {ASKS: 2, REPLIED: 1, FAILED: 1}
-        entries = self.entries
-        best = max(entries, key=lambda e: (0 if e.seen else rank.get(e.state, 0), e.changed), default=None)
-        return best.name if best else ""
+        if on:  # at an open question, else the last reply or failure, else the last message sent
+            rank = {ASKS: 2, REPLIED: 1, FAILED: 1}
+            order = [(0 if e.seen else rank.get(e.state, 0), e.changed) for e in self.entries]
+            self._selected = self.entries[order.index(max(order))].name if order else ""
 
     def next_change(self) -> float | None:
         """Seconds until what is drawn changes without an event."""
-        now = self._clock()
+        now = self.clock()
         fresh = [entry for entry in self.entries if self._is_fresh(entry, now)]
         ticking = fresh if not self.focused else self.entries
-        waits = [1.0 - (now - e.changed) % 1.0 for e in ticking if e.state in UNDER_WAY and e.ended is None]
-        waits += [_stale_at(entry) - now for entry in fresh]
+        waits = [1.0 - (now - e.changed) % 1.0 for e in ticking if e.is_under_way and e.ended is None]
+        waits += [entry.stale_at - now for entry in fresh]
         return max(min(waits), 0.02) if waits else None
 
     def _is_fresh(self, entry: Entry, now: float) -> bool:
-        told = not (self._silent and entry.state in UNDER_WAY)
-        return told and not entry.seen and now < _stale_at(entry)
-
-    # --- the picture --------------------------------------------------------------------------------------
+        told = not (self.silent and entry.is_under_way)
+        return told and not entry.seen and now < entry.stale_at
 
     def picture(self, size: tuple[int, int], cursor_row: int) -> list[Box]:
-        """What to draw over a terminal of this size."""
         if self.focused:
             box = self._panel(size)
             return [box] if box else []
-        return panel.toasts(size, self._toasts(), cursor_row)
-
-    def _toasts(self) -> list[tuple[str, str]]:
-        now = self._clock()
-        shown = [entry for entry in self.entries if self._is_fresh(entry, now)]
-        shown.sort(key=lambda e: e.changed)
-        return [self._toast(entry, now) for entry in shown[-TOASTS:]]
+        now = self.clock()
+        shown = sorted((e for e in self.entries if self._is_fresh(e, now)), key=lambda e: e.changed)
+        return panel.toasts(size, [self._toast(entry, now) for entry in shown[-TOASTS:]], cursor_row)
 
     def _toast(self, entry: Entry, now: float) -> tuple[str, str]:
         head = f"{_OPEN_ARROW.get(entry.state, '→')} {entry.target}: "
-        if entry.state in UNDER_WAY:
+        if entry.is_under_way:
             return head + self._progress(entry, now), ""
         if entry.state == FAILED:
             return head + "failed", _first_line(entry.detail, "")
         said = entry.detail or _first_line(entry.prompt if entry.state == ASKS else entry.reply)
-        return f"{head}{entry.state}   ({self._chord})", said
+        return f"{head}{entry.state}   ({self.chord})", said
 
     def _progress(self, entry: Entry, now: float) -> str:
-        if entry.state == WORKING:
-            text = f"working {int(now - entry.changed)} s"
-        else:
-            text = entry.state
+        text = f"working {int(now - entry.changed)} s" if entry.state == WORKING else entry.state
         return f"{text} · {_first_line(entry.detail)}" if entry.detail else text
 
     def _panel(self, size: tuple[int, int]) -> Box | None:
@@ -234,7 +225,7 @@ class Inbox:
             return None
         if entry is None:
             return panel.panel(size, "nothing has come in yet", [], 0, [], [("q", "close")])
-        if entry.state not in UNDER_WAY:
+        if not entry.is_under_way:
             entry.seen = True
         body = self._body(entry, view.columns)
         self._page, self._end = view.rows, max(len(body) - view.rows, 0)
@@ -244,9 +235,8 @@ class Inbox:
     def _title(self, entry: Entry) -> str:
         names = list(self._entries)
         count = f"{names.index(entry.name) + 1}/{len(names)}  " if len(names) > 1 else ""
-        now = self._clock()
         took = f" after {int(entry.ended - entry.began)} s" if entry.ended is not None else ""
-        state = self._progress(entry, now) if entry.state in UNDER_WAY else entry.state + took
+        state = self._progress(entry, self.clock()) if entry.is_under_way else entry.state + took
         return f"{count}{entry.target} · {state}"
 
     def _body(self, entry: Entry, columns: int) -> Lines:
@@ -258,15 +248,11 @@ class Inbox:
     def _lines(self, entry: Entry, columns: int) -> Lines:
         lines: Lines = []
         if entry.text:
-            sent = for_cells(entry.text[:2000])
-            lines = [
-                *markdown.wrapped([(sent, markdown.DIM)], columns, [("› ", markdown.DIM)], [("  ", "0")])
-            ]
+            sent = [(for_cells(entry.text[:2000]), markdown.DIM)]
+            lines = markdown.wrapped(sent, columns, [("› ", markdown.DIM)], [("  ", "0")])
             lines = [*lines[:6], *([[("  …", markdown.DIM)]] if len(lines) > 6 else []), []]
-        if entry.state == REPLIED:
-            return lines + markdown.render(entry.reply, columns)
-        if entry.state == ASKS:
-            return lines + markdown.render(entry.prompt, columns)
+        if entry.state in (REPLIED, ASKS):
+            return lines + markdown.render(entry.prompt if entry.state == ASKS else entry.reply, columns)
         if entry.state == FAILED:
             return lines + markdown.wrapped([(for_cells(entry.detail), markdown.STRONG)], columns)
         return [*lines, [("No answer yet.", markdown.DIM)]]
@@ -290,10 +276,7 @@ class Inbox:
             hints.append(("c", "copy the message"))
         return [*hints, ("n p", "next, previous")] if len(self._entries) > 1 else hints
 
-    # --- keys ---------------------------------------------------------------------------------------------
-
     def keys(self, data: bytes) -> list[Action]:
-        """Handle keys that were pressed while the panel has the focus."""
         actions: list[Action] = []
         self.unread = 0
         for key, left in zip(self._keys.feed(data), self._keys.left, strict=True):
@@ -301,10 +284,7 @@ class Inbox:
                 break
             self.unread = left
             self._note = ""
-            if self._answering is not None:
-                actions += self._type(key)
-            else:
-                actions += self._press(key)
+            actions += self._press(key) if self._answering is None else self._type(key)
         if not self.focused:
             self._keys = KeyReader()
         return actions
@@ -316,38 +296,27 @@ class Inbox:
             return [Close()]
         if entry is None:
             return []
-        steps = {"j": 1, "Down": 1, "Enter": 1, "WheelDown": 3, "k": -1, "Up": -1, "WheelUp": -3}
-        pages = {"PageDown": 1, " ": 1, "C-f": 1, "PageUp": -1, "b": -1, "C-b": -1}
-        if key in steps:
-            entry.scroll += steps[key]
-        elif key in pages:
-            entry.scroll += pages[key] * max(self._page - 1, 1)
-        elif key in ("Home", "g"):
-            entry.scroll = 0
-        elif key in ("End", "G"):
-            entry.scroll = self._end
-        elif key in ("Tab", "n", "Right"):
-            self._step(1)
-        elif key in ("S-Tab", "p", "Left"):
-            self._step(-1)
+        page = max(self._page - 1, 1)
+        scroll = {
+            "j": 1, "Down": 1, "Enter": 1, "WheelDown": 3, "k": -1, "Up": -1, "WheelUp": -3,
+            "PageDown": page, " ": page, "C-f": page, "PageUp": -page, "b": -page, "C-b": -page,
+            "End": self._end, "G": self._end, "Home": -entry.scroll, "g": -entry.scroll,
+        }  # fmt: skip
+        step = {"Tab": 1, "n": 1, "Right": 1, "S-Tab": -1, "p": -1, "Left": -1}
+        if key in step:
+            names = list(self._entries)
+            self._selected = names[(names.index(self._selected) + step[key]) % len(names)]
         elif key == "a" and entry.state == ASKS:
             self._answering = AnswerLine(entry.draft, entry.secret, entry.may_be_empty)
         elif key == "c" and (text := entry.text if entry.state == FAILED else entry.reply):
-            return self._copy(text)
+            data = text.encode("utf-8", "replace")
+            self._note = "copied" if len(data) <= COPY_LIMIT else f"copied the first {COPY_LIMIT // 1000} KB"
+            return [Copy(data[:COPY_LIMIT].decode("utf-8", "ignore"))]
         elif key == "i" and entry.reply:
             self.focus(False)
             return [HandOver(entry.name, entry.reply), Close()]
-        entry.scroll = min(max(entry.scroll, 0), self._end)
+        entry.scroll = min(max(entry.scroll + scroll.get(key, 0), 0), self._end)
         return []
-
-    def _copy(self, text: str) -> list[Action]:
-        data = text.encode("utf-8", "replace")
-        self._note = "copied" if len(data) <= COPY_LIMIT else f"copied the first {COPY_LIMIT // 1000} KB"
-        return [Copy(data[:COPY_LIMIT].decode("utf-8", "ignore"))]
-
-    def _step(self, step: int) -> None:
-        names = list(self._entries)
-        self._selected = names[(names.index(self._selected) + step) % len(names)]
 
     def _type(self, key: str) -> list[Action]:
         line = self._answering
@@ -359,13 +328,6 @@ class Inbox:
             return []
         self._note = "answer sent"
         return [Answer(self._selected, line.answer)]
-
-
-def _stale_at(entry: Entry) -> float:
-    """When its toast disappears."""
-    if entry.state in UNDER_WAY and entry.ended is not None:
-        return entry.ended + AFTER
-    return entry.changed + SECONDS[entry.state]
 
 
 def _first_line(text: str, marks: str = "#*`>-") -> str:

@@ -1,7 +1,7 @@
-"""Replies to messages that an agent has sent without waiting: typed to it as a notice that wants no answer.
+"""Sends the reply of a task to an agent that did not wait for it, as a notice that needs no answer.
 
-Told by the agent that has done the task. A notice carries the task's id as its request, so that it comes once
-however often it is sent: a host that takes the place of another sends those of the last minutes again.
+The agent that did the task sends it. The request id of a notice is derived from the task's id, so that it
+arrives once: a new host sends the notices of the last minutes again.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
+from dataclasses import dataclass
 
 from synapse.base.states import COMPLETED, FAILED, REJECTED
 from synapse.errors import SynapseError
@@ -22,29 +23,27 @@ from synapse.tasks.task import Task
 logger = logging.getLogger(__name__)
 
 TOLD = (COMPLETED, FAILED, REJECTED)
-AGAIN = 600.0  # seconds: how far a new host looks back
+AGAIN = 600.0  # seconds: a new host sends the notices of this time again
 PRIORITY = 2
 
 
+@dataclass(eq=False, repr=False)
 class Notices:
-    """`me` is the agent whose tasks these are; the directory sends in its name."""
+    """`me` is the agent that did the tasks; the directory sends in its name."""
 
-    def __init__(self, engine: TaskEngine, directory: Directory, me: Origin) -> None:
-        self._engine = engine
-        self._directory = directory
-        self._me = me
+    engine: TaskEngine
+    directory: Directory
+    me: Origin
+
+    def __post_init__(self) -> None:
         self._under_way: set[asyncio.Task[None]] = set()
 
     def open(self) -> None:
-        """Send again what a host before this one may not have sent."""
-        since = time.time() - AGAIN
-        for task in self._engine.store.list_tasks(states=TOLD, since=since):
-            self._tell(task)
+        """Send again what an earlier host may not have sent."""
+        for task in self.engine.store.list_tasks(states=TOLD, since=time.time() - AGAIN):
+            self.task_changed(task)
 
-    def task_changed(self, task: Task, _: SSEEvent) -> None:
-        self._tell(task)
-
-    def _tell(self, task: Task) -> None:
+    def task_changed(self, task: Task, _: SSEEvent | None = None) -> None:
         wanted = task.state in TOLD and wants_notice(task.metadata, task.message.get("metadata"))
         if wanted and (task.sender or {}).get("id"):
             sending = asyncio.ensure_future(self._send(task))
@@ -52,24 +51,18 @@ class Notices:
             sending.add_done_callback(self._under_way.discard)
 
     async def _send(self, task: Task) -> None:
-        """To whoever has sent the task, if it still runs."""
-        peer = self._directory.author(task.sender or {})
+        peer = self.directory.author(task.sender or {})
         if peer is None:
-            return
-        chain = Chain.of(task.metadata, task.message.get("metadata")).then(self._me.id, waits=False)
+            return  # the sender has ended
+        chain = Chain.of(task.metadata, task.message.get("metadata")).then(self.me.id, waits=False)
         try:
-            await peer.send(
-                notice(task),
-                priority=PRIORITY,
-                request_id=f"reply/{task.id}",
-                metadata={KEY: chain.to_dict()},
-            )
+            metadata = {KEY: chain.to_dict()}
+            await peer.send(notice(task), priority=PRIORITY, request_id=f"reply/{task.id}", metadata=metadata)
         except SynapseError as error:
             logger.warning("the reply to task %s did not reach %s: %s", task.id, peer.name, error)
 
 
 def notice(task: Task) -> str:
-    """What is typed."""
     text = task.reply
     if task.state != COMPLETED:
         why = (task.error or {}).get("message") or task.note or "no reason was given"

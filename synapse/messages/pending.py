@@ -1,6 +1,6 @@
-"""What was sent from one agent's terminal, kept until its replies are there: a file for each message.
+"""Pending messages: those sent from one agent's terminal, with their replies, one file for each.
 
-A host that takes the place of another finds here what is under way. Belongs to one run of the agent.
+A new host finds here what is under way. The files belong to one run of the agent.
 """
 
 from __future__ import annotations
@@ -16,17 +16,15 @@ from synapse.base import files, paths
 logger = logging.getLogger(__name__)
 
 KEPT = 100
-FOREVER = 604_800.0  # seconds: nobody waits in front of it
+FOREVER = 604_800.0  # seconds: the timeout of a message that has none
 _KINDS = ("agent", "alias")  # of addresses: a local agent's id, an external agent's alias
 _NAME = re.compile(r"[\w.-]{1,100}")
 
 
 @dataclass
 class PendingMessage:
-    """One message to one agent. `address` is the peer's, unless the agent has yet to be started.
-
-    `begun`: it may have been sent, to an agent that could not tell it from a second one.
-    """
+    """One message to one agent. `address` is empty until the agent is started. `begun`: it may have been sent
+    to an agent that does not recognise a repeated request."""
 
     id: str
     target: str
@@ -45,20 +43,26 @@ class PendingMessage:
     ended_at: float = 0.0
 
 
+@dataclass(eq=False, repr=False)
 class PendingMessages:
-    """`run` names this run of the agent: what others have left is dropped."""
+    """`run` names this run of the agent; the files of other runs are removed."""
 
-    def __init__(self, folder: str, run: str) -> None:
-        self._folder = folder
-        self._run = run
+    folder: str
+    run: str
+
+    def __post_init__(self) -> None:
         self._known: dict[str, PendingMessage] = {}
 
     def load(self) -> list[PendingMessage]:
-        """Those of this run, in the order in which they were sent."""
+        """The messages of this run, in the order of sending."""
         found = []
-        for name in self._names():
-            path = os.path.join(self._folder, name)
-            message = _read(path, self._run)
+        try:
+            names = os.listdir(self.folder)
+        except OSError:
+            names = []
+        for name in names:
+            path = os.path.join(self.folder, name)
+            message = _read(path, self.run)
             if message is None or f"{message.id}.json" != name:
                 _unlink(path)
             else:
@@ -73,24 +77,15 @@ class PendingMessages:
     def save(self, message: PendingMessage) -> None:
         """Raises OSError when it cannot be stored."""
         assert _NAME.fullmatch(message.id), message.id
-        paths.private_dir(self._folder)
-        path = os.path.join(self._folder, f"{message.id}.json")
-        document = json.dumps({"run": self._run, **_to_json(message)}, ensure_ascii=False)
+        paths.private_dir(self.folder)
+        path = os.path.join(self.folder, f"{message.id}.json")
+        document = json.dumps({"run": self.run, **_to_json(message)}, ensure_ascii=False)
         files.replace(path, document.encode("utf-8", "replace"))
         self._known[message.id] = message
-        self._drop_old()
-
-    def _drop_old(self) -> None:
         done = [message for message in self._known.values() if message.ended]
         for message in done[: max(len(self._known) - KEPT, 0)]:
             del self._known[message.id]
-            _unlink(os.path.join(self._folder, f"{message.id}.json"))
-
-    def _names(self) -> list[str]:
-        try:
-            return os.listdir(self._folder)
-        except OSError:
-            return []
+            _unlink(os.path.join(self.folder, f"{message.id}.json"))
 
 
 def _to_json(message: PendingMessage) -> dict[str, object]:

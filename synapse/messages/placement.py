@@ -6,15 +6,15 @@ from synapse.terminal.overlay import blank_rows, shift
 from synapse.terminal.screen import Screen
 
 NEVER = -1e9  # a time before every other
-QUESTIONS = 3  # times that a terminal is asked where its cursor is
-ASK_AGAIN = 0.5  # seconds
+QUESTIONS = 3  # queries for the position of the cursor
+ASK_AGAIN = 0.5  # seconds between two queries
 _CLEARS = (b"\x1b[2J", b"\x1bc")
 
 
 class Placement:
-    """A `young` model began in the middle of the output: only what was written since can be put back after
-    a drawing. The main screen is known once it is `placed`: an agent that began below a shell's prompt is
-    not in the rows where the model has it, and the rows of the shell are never covered."""
+    """A `young` model began in the middle of the output: it can restore only what was written since. The main
+    screen is known once it is `placed`: an agent that began below a shell's prompt is not in the rows where
+    the model has it, and the rows of the shell are never covered."""
 
     def __init__(self, screen: Screen, young: bool, placed: bool) -> None:
         self._screen = screen
@@ -38,7 +38,7 @@ class Placement:
         return (cols, rows - above), above
 
     def ask(self, now: float) -> bool:
-        """Whether the terminal is to be asked now."""
+        """Whether to query the terminal now."""
         if now - self.asked_at < ASK_AGAIN:
             return False
         self.questions_left -= 1
@@ -46,7 +46,7 @@ class Placement:
         return True
 
     def place(self, row: int, column: int) -> bool:
-        """The terminal's cursor is there, and so is the model's: whether that tells where the rows are."""
+        """The position of the terminal's cursor. Returns whether the rows are known now."""
         x, y = self._screen.cursor
         if column != x or not shift(self._screen, row - y):
             return False
@@ -56,7 +56,7 @@ class Placement:
         return True
 
     def learn(self, data: bytes) -> None:
-        """From what the agent has written, which the screen shows already."""
+        """`data` is the agent's output, which the screen shows already."""
         if all(self._known.values()) and not self._above:
             return
         alternate = self._screen.alternate_screen
@@ -70,10 +70,10 @@ class Placement:
             self._above = 0 if cleared else max(min(self._above, left), 0)
 
     def resized(self) -> None:
-        """Every terminal decides itself where the rows above go."""
+        """Where the rows above go differs between terminals: query again."""
         if not self._young:
             self._known[False], self.questions_left, self.asked_at = False, QUESTIONS, NEVER
 
     def console_changed(self) -> None:
-        """Another terminal is given all of the screen."""
+        """The agent has all of another terminal's screen."""
         self._known[False], self._above = not self._young, 0

@@ -1,47 +1,50 @@
-"""A SQLite file that may be full, locked or damaged, and must not take anybody down with it.
+"""A SQLite file that may be full, locked or damaged while the host goes on.
 
-What cannot be written now is kept and written as soon as it can be. A file that is damaged is set aside, and
-another begun with what its owner still knows. One that cannot be opened is tried again with each use.
+What cannot be written now is kept in memory and written later. A damaged file is renamed, and a new one is
+filled with what its owner still knows. A file that cannot be opened is tried again with each use.
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import itertools
 import logging
 import os
 import sqlite3
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 logger = logging.getLogger(__name__)
 
 UNSAVED_LIMIT = 100_000  # statements that wait for the disk
-PATIENCE = 0.2  # seconds for somebody else's lock
+PATIENCE = 0.2  # seconds to wait for a lock
 REST = 0.5  # seconds after a failure: waiting for a lock at each write would take all of the host's time
 
 Statement = tuple[str, tuple[Any, ...]]
 
 
 class Damaged(sqlite3.DatabaseError):
-    """What the file holds is not what was written."""
+    """The content of the file is not what was written."""
 
 
+@dataclass(eq=False, repr=False)
 class Database:
-    """`rebuild` gives the statements that fill a file which is begun anew."""
+    """`rebuild` returns the statements that fill a new file."""
 
-    def __init__(
-        self, path: str, schema: str, version: int, rebuild: Callable[[], list[Statement]] = list
-    ) -> None:
-        self.path = path
-        self._schema = schema
-        self._version = version
-        self._rebuild = rebuild
+    path: str
+    schema: str
+    version: int
+    rebuild: Callable[[], list[Statement]] = list
+    trouble: str = ""  # why the last use failed; empty once everything is written
+
+    def __post_init__(self) -> None:
         self._unsaved: list[Statement] = []
         self._retry_at = 0.0
         self._timer: asyncio.TimerHandle | None = None
-        self._lost = False  # a file was set aside: the next one has to be filled
-        self.trouble = ""  # why the last use failed, while it has not been made up for
+        self._lost = False  # a file was set aside, and the new one is not filled yet
         self._db: sqlite3.Connection | None = None
         try:
             self._use()
@@ -50,7 +53,6 @@ class Database:
 
     @property
     def saved(self) -> bool:
-        """Whether the disk has everything."""
         return not self._unsaved and not self._lost
 
     def close(self) -> None:
@@ -61,43 +63,35 @@ class Database:
             self._db.close()
 
     def read(self, sql: str, values: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
-        """The rows; none, where the disk does not tell."""
+        """The rows; none, if the disk cannot be read."""
         return self.try_read(sql, values) or []
 
     def try_read(self, sql: str, values: tuple[Any, ...] = ()) -> list[tuple[Any, ...]] | None:
-        """The same, but None where the disk does not tell."""
+        """The rows; None, if the disk cannot be read."""
         self._flush_if_rested()
         try:
             rows = self._use().execute(sql, values).fetchall()
         except sqlite3.DatabaseError as error:
-            if _is_damage(error):
-                self._set_aside(error)
-            elif isinstance(error, sqlite3.OperationalError):
-                self._note(error)
-            else:
-                raise
+            self._failed(error)
             return None
         if self.saved:
             self.trouble = ""
         return rows
 
     def insert(self, statement: Statement) -> int:
-        """Written when this returns: the row's number. Raises sqlite3.Error when it cannot be."""
+        """Returns the number of the row, which is on disk then. Raises sqlite3.Error."""
         try:
             number = self._insert(statement)
         except sqlite3.DatabaseError as error:
-            if _is_damage(error):
-                self._set_aside(error)
-                number = self._insert(statement)
-            else:
-                if isinstance(error, sqlite3.OperationalError):
-                    self._note(error)
+            self._failed(error)
+            if not _is_damage(error):
                 raise
+            number = self._insert(statement)
         self.flush()
         return number
 
     def write(self, *statements: Statement) -> None:
-        """Written together, now or as soon as the disk allows."""
+        """Write them in one transaction, now or as soon as the disk allows."""
         self._unsaved += statements
         self._flush_if_rested()
 
@@ -105,30 +99,28 @@ class Database:
         if self.saved:
             return
         try:
-            db = self._use()
-            with db:
-                for sql, values in self._unsaved:
-                    db.execute(sql, values)
+            _execute(self._use(), self._unsaved)
         except sqlite3.DatabaseError as error:
-            if _is_damage(error):
-                self._set_aside(error)
-            elif isinstance(error, sqlite3.OperationalError):  # full, locked, read-only: it may pass
-                self._note(error)
-                del self._unsaved[: max(len(self._unsaved) - UNSAVED_LIMIT, 0)]
-            else:
-                raise
+            self._failed(error)
+            del self._unsaved[: max(len(self._unsaved) - UNSAVED_LIMIT, 0)]
         else:
             self._unsaved.clear()
             self.trouble = ""
 
     def _insert(self, statement: Statement) -> int:
-        db = self._use()
-        with db:
-            return int(db.execute(*statement).lastrowid or 0)
+        return _execute(self._use(), [statement])
 
     def _flush_if_rested(self) -> None:
         if not self.trouble or time.monotonic() >= self._retry_at:
             self.flush()
+
+    def _failed(self, error: sqlite3.DatabaseError) -> None:
+        if _is_damage(error):
+            self._set_aside(error)
+        elif isinstance(error, sqlite3.OperationalError):  # full, locked, read-only: it may pass
+            self._note(error)
+        else:
+            raise error
 
     def _note(self, error: sqlite3.Error) -> None:
         if str(error) != self.trouble:
@@ -136,26 +128,17 @@ class Database:
         self.trouble = str(error)
         self._retry_at = time.monotonic() + REST
         if self._timer is None:
-            try:
+            with contextlib.suppress(RuntimeError):  # no loop: the next use tries
                 self._timer = asyncio.get_running_loop().call_later(REST, self._try_again)
-            except RuntimeError:
-                pass  # no loop: the next use tries
 
     def _try_again(self) -> None:
         self._timer = None
         self.flush()
 
     def _use(self) -> sqlite3.Connection:
-        """The open file. Raises OperationalError while there is none."""
+        """The open file. Raises OperationalError if it cannot be opened."""
         if self._db is None:
-            db = self._open()
-            try:
-                if self._lost:
-                    self._fill(db)
-            except sqlite3.Error:
-                db.close()
-                raise
-            self._db = db
+            self._db = self._open()
         return self._db
 
     def _open(self) -> sqlite3.Connection:
@@ -180,41 +163,32 @@ class Database:
             db.execute("PRAGMA journal_mode = WAL")
             db.execute("PRAGMA synchronous = NORMAL")
             version = db.execute("PRAGMA user_version").fetchone()[0]
-            if version > self._version:
+            if version > self.version:
                 raise Damaged(f"it was written by a newer Synapse (format {version})")
             if db.execute("PRAGMA quick_check(1)").fetchone()[0] != "ok":
                 raise Damaged("it is damaged")
-            db.executescript(self._schema)
-            if version != self._version:  # a write, which a full disk would refuse
-                db.execute(f"PRAGMA user_version = {self._version}")
+            db.executescript(self.schema)
+            if version != self.version:  # a write, which a full disk would refuse
+                db.execute(f"PRAGMA user_version = {self.version}")
+            if self._lost:
+                _execute(db, self.rebuild())
+                self._unsaved, self._lost, self.trouble = [], False, ""
         except sqlite3.Error:
             db.close()
             raise
         return db
 
-    def _fill(self, db: sqlite3.Connection) -> None:
-        with db:
-            for sql, values in self._rebuild():
-                db.execute(sql, values)
-        self._unsaved.clear()
-        self._lost = False
-        self.trouble = ""
-
     def _rename(self, error: sqlite3.Error) -> None:
-        aside = base = f"{self.path}.damaged-{time.strftime('%Y%m%d-%H%M%S')}"
-        number = 1
-        while os.path.exists(aside):
-            number += 1
-            aside = f"{base}-{number}"
+        base = f"{self.path}.damaged-{time.strftime('%Y%m%d-%H%M%S')}"
+        names = (f"{base}-{number}" if number > 1 else base for number in itertools.count(1))
+        aside = next(name for name in names if not os.path.exists(name))
         logger.error("%s cannot be read (%s): it is set aside as %s", self.path, error, aside)
         for suffix in ("", "-wal", "-shm"):
-            try:
+            with contextlib.suppress(FileNotFoundError):
                 os.replace(self.path + suffix, aside + suffix)
-            except FileNotFoundError:
-                pass
 
     def _set_aside(self, error: sqlite3.Error) -> None:
-        """The file has been damaged under us: what its owner knows goes into another."""
+        """Rename a file that was damaged while it was open, and fill a new one."""
         self._lost = True
         try:
             if self._db is not None:
@@ -226,8 +200,17 @@ class Database:
             self._note(sqlite3.OperationalError(str(again)))
 
 
+def _execute(db: sqlite3.Connection, statements: list[Statement]) -> int:
+    """In one transaction. Returns the number of the last row that was inserted."""
+    number: int | None = 0
+    with db:
+        for statement in statements:
+            number = db.execute(*statement).lastrowid
+    return number or 0
+
+
 def _is_damage(error: sqlite3.DatabaseError) -> bool:
-    """Our statements are fixed: a table or column that they do not find was there once."""
+    """A missing table or column is damage too: our statements never change."""
     code = getattr(error, "sqlite_errorcode", 0) & 0xFF
     return (
         isinstance(error, Damaged)
@@ -237,5 +220,5 @@ def _is_damage(error: sqlite3.DatabaseError) -> bool:
 
 
 def _text(data: bytes) -> str:
-    """A flipped bit in one text must not make every row unreadable."""
+    """A flipped bit in one text must not make all rows unreadable."""
     return str(data, "utf-8", "replace")

@@ -1,7 +1,7 @@
-"""The task engine: takes tasks in, keeps them in order, tells what becomes of them.
+"""The task engine: accepts tasks, keeps them in order, and reports their events.
 
-Knows nothing of terminals or HTTP. A courier carries tasks to the agent one at a time; it asks for the next
-one, and says what happens. Everything is said once: stored, then told to whoever listens.
+It does not know terminals or HTTP. A courier carries the tasks to the agent one at a time: it asks for the
+next one, and reports what happens. Each event is stored, then sent to the subscribers.
 """
 
 from __future__ import annotations
@@ -41,6 +41,7 @@ logger = logging.getLogger(__name__)
 
 PRIORITIES = range(1, 6)
 URGENT = 5
+CANCELED_EARLY = "canceled before it was the agent's turn"
 
 
 @dataclass(frozen=True)
@@ -51,49 +52,41 @@ class Limits:
 
 
 class Courier(Protocol):
-    """Who carries tasks to the agent."""
+    """Carries tasks to the agent."""
 
     def wake(self) -> None:
-        """Something has changed: the queue, or what is wanted of the running task."""
+        """The queue or the running task has changed."""
 
     async def answer(self, task: Task, text: str, by: Json | None) -> None:
-        """Give the agent's open prompt its answer. Raises a TaskError when that cannot be."""
+        """Answer the agent's open prompt. Raises TaskError if that is not possible."""
 
 
 class NoCourier:
-    """An engine has this courier until a real one takes its place."""
+    """The courier of an engine that has no other yet."""
 
-    def wake(self) -> None:
-        """Nobody waits for it."""
+    def wake(self) -> None: ...
 
     async def answer(self, task: Task, text: str, by: Json | None) -> None:
         raise WrongState("the agent cannot be reached yet: try again in a moment.")
 
 
+@dataclass(eq=False, repr=False)
 class TaskEngine:
-    """`refusing` is the reason why no task can be taken. `guard` refuses messages that agents pass on in
-    circles; `on_refused` is then called with the sender and the reason."""
+    """`refusing` is the reason why no task is accepted, if any. `guard` refuses messages that agents send in
+    a loop; `on_refused` is then called with the sender and the reason."""
 
-    def __init__(
-        self,
-        store: TaskStore,
-        limits: Limits = Limits(),  # noqa: B008
-        refusing: str = "",
-        guard: LoopGuard | None = None,
-        on_refused: Callable[[str, str], None] = lambda sender, why: None,
-    ) -> None:
-        self.store = store
-        self.refusing = refusing
-        self.limits = limits
-        self.guard = guard
-        self.emitters = EventEmitterRegistry(limits.events)
+    store: TaskStore
+    limits: Limits = Limits()
+    refusing: str = ""
+    guard: LoopGuard | None = None
+    on_refused: Callable[[str, str], None] = lambda sender, why: None
+
+    def __post_init__(self) -> None:
+        self.emitters = EventEmitterRegistry(self.limits.events)
         self.courier: Courier = NoCourier()
-        self.running: Task | None = None  # the one that the agent is working on
-        self._on_refused = on_refused
+        self.running: Task | None = None  # the task that the agent works on
         self._waiting: list[Task] = []
-        store.on_event(self._tell)
-
-    # --- for those who ask --------------------------------------------------------------------------------
+        self.store.on_event(self._tell)
 
     def submit(
         self,
@@ -105,7 +98,7 @@ class TaskEngine:
         metadata: Json | None = None,
         request_id: str | None = None,
     ) -> Task:
-        """Take a task in: stored and in the queue when this returns."""
+        """The task is stored and in the queue when this returns."""
         if request_id and (known := self.store.find_request(request_id)):
             return known
         if self.refusing:
@@ -115,25 +108,26 @@ class TaskEngine:
             raise BadMessage(f"priority is {priority}: it goes from 1 to 5, and 5 interrupts.")
         self._check_loop(metadata, message, sender)
         if len(self._waiting) >= self.limits.queue:
-            raise QueueFull(
-                f"{len(self._waiting)} tasks wait already: send again when some are done (limits.queue)."
-            )
+            count = len(self._waiting)
+            raise QueueFull(f"{count} tasks wait already: send again when some are done (limits.queue).")
+        self._check_size(measured(metadata or {}))
         task = self.store.create(
             message,
             context_id=context_id,
             priority=priority,
             sender=sender,
-            metadata=self._checked_metadata(metadata),
+            metadata=mended(metadata or {}),
             request_id=request_id,
         )
-        self.store.add_receipt(task, "queued", ahead=self._ahead_of(task))
+        ahead = sum(1 for other in self._waiting if other.priority >= task.priority)
+        self.store.add_receipt(task, "queued", ahead=ahead)
         self._enqueue(task)
         return task
 
     async def follow_up(
         self, task_id: str, message: Json, *, sender: Json | None = None, context_id: str | None = None
     ) -> Task:
-        """A message to a task: the answer to what it asks, or more to do."""
+        """A message to a task: the answer to its question, or more work."""
         task = self.store.get(task_id)
         if context_id is not None and context_id != task.context_id:
             raise BadMessage(f"task {task.id} belongs to another context, {task.context_id}.")
@@ -148,9 +142,8 @@ class TaskEngine:
             raise WrongState(f"task {task.id} asked for a secret, and no longer does: cancel it.")
         self._check_loop(None, message, sender)
         if len(task.pending) >= self.limits.queue:
-            raise QueueFull(
-                f"{len(task.pending)} messages to task {task.id} wait already: send it later (limits.queue)."
-            )
+            count = len(task.pending)
+            raise QueueFull(f"{count} messages to task {task.id} wait already: send it later (limits.queue).")
         task.pending.append({**message, "sender": sender} if sender else message)
         task.history.append(message)
         if task.state == INPUT_REQUIRED:
@@ -161,7 +154,6 @@ class TaskEngine:
         return task
 
     async def answer(self, task_id: str, text: str, by: Json | None = None) -> Task:
-        """The answer to what the task asks."""
         task = self.store.get(task_id)
         if task.state != INPUT_REQUIRED:
             raise WrongState(f"task {task.id} is {task.state}: it does not wait for input.")
@@ -172,16 +164,14 @@ class TaskEngine:
         return task
 
     async def cancel(self, task_id: str, patience: float = 10.0) -> Task:
-        """Out of the queue, or interrupted. The task as it is after that, which may be: still at it."""
+        """Remove the task from the queue, or interrupt it. After `patience` seconds it may still work."""
         task = self.store.get(task_id)
         if task.ended:
             raise NotCancelable(f"task {task.id} is {task.state} already.")
         if not self._is_with_agent(task):
             self._forget(task)
             parked = task.state == INPUT_REQUIRED
-            note = (
-                "canceled while it waited for input" if parked else "canceled before it was the agent's turn"
-            )
+            note = "canceled while it waited for input" if parked else CANCELED_EARLY
             return self.store.update_status(task.id, CANCELED, note=note)
         task.cancel_wanted = True
         self.store.save(task)
@@ -191,7 +181,7 @@ class TaskEngine:
     async def wait(
         self, task_id: str, until: Callable[[Task], bool] | None = None, timeout: float | None = None
     ) -> Task:
-        """The task once it has ended or asks something, or `until` holds; as it is, when time is up."""
+        """Wait until the task has ended or asks something, or `until` holds, or the time is up."""
         task = self.store.get(task_id)
         arrived = until or (lambda t: t.ended or t.state == INPUT_REQUIRED)
         if arrived(task) or task.ended:
@@ -211,14 +201,14 @@ class TaskEngine:
     def subscribe(
         self, task_id: str, keepalive: float = KEEPALIVE
     ) -> tuple[Task, AsyncGenerator[SSEEvent, None] | None]:
-        """The task as it is now, and every event from now on; None if there will be none."""
+        """The task, and its events from now on; None if it has ended."""
         task = self.store.get(task_id)
         if task.ended:
             return task, None
         return task, self.emitters.get_or_create(task.id).subscribe(keepalive)
 
     def find(self, task_id: str) -> Task:
-        """By id, or by the short id that the agent was given."""
+        """By its id, or by the beginning of its id."""
         try:
             return self.store.get(task_id)
         except TaskNotFound:
@@ -229,23 +219,20 @@ class TaskEngine:
 
     @property
     def waiting(self) -> list[Task]:
-        """In the order in which the agent will be given them."""
+        """In the order in which the agent gets them."""
         return sorted(self._waiting, key=lambda task: (-task.priority, task.arrival))
 
-    # --- for the courier ----------------------------------------------------------------------------------
-
     def first(self) -> Task | None:
-        """The task that is next."""
         return next(iter(self.waiting), None)
 
     def start(self, task: Task) -> Json:
-        """The agent is given this task now: its next message."""
+        """The agent gets this task now. Returns its next message."""
         self._waiting.remove(task)
         self.running = task
         return task.pending[0]
 
     def put_back(self, task: Task) -> None:
-        """It could not be given: it keeps its place."""
+        """The message could not be typed: the task keeps its place in the queue."""
         self.running = None
         if not task.ended:
             self._waiting.append(task)
@@ -253,33 +240,32 @@ class TaskEngine:
                 self.store.add_receipt(task, "put_back")
 
     def given(self, task: Task) -> None:
-        """The agent has the message: it must not be given again."""
-        if not task.at_work:  # else a host before this one has noted it, and what is pending came later
+        if not task.at_work:  # else an earlier host has noted it, and the pending messages came later
             del task.pending[:1]
         task.at_work = True
         self.store.update_status(task.id, WORKING)
 
     def take_up(self) -> list[Task]:
-        """After a restart: the queue as it was, and the tasks that the agent may have been given."""
+        """After a restart: restore the queue, and return the tasks that the agent may have got."""
         begun = []
         for task in self.store.take_over():
             if task.at_work or _was_typed(task):
                 begun.append(task)
             elif task.cancel_wanted:
-                self.canceled(task, "canceled before it was the agent's turn")
+                self.canceled(task, CANCELED_EARLY)
             elif task.state != INPUT_REQUIRED and task not in self._waiting:
-                self._waiting.append(task)  # else it is parked, and waits for a message
+                self._waiting.append(task)  # a task that asks waits for a message
         return begun
 
     def progress(self, task: Task, text: str, append: bool) -> None:
-        """What the agent has said so far: more of it, or all of it anew."""
+        """The reply so far: a continuation, or all of it."""
         self.store.add_artifact(task.id, reply_artifact(mended(text), "partial"), append, last=False)
 
     def asks(self, task: Task, prompt: Json) -> None:
         self.store.set_input_required(task.id, mended(prompt))
 
     def finish(self, task: Task, reply: str, source: str | None, derived: Iterable[Json] = ()) -> None:
-        """The turn is over: exactly this was said. Then the task is, unless more was sent to it."""
+        """The turn has ended with this reply. The task ends too, unless more messages wait."""
         if task.ended:
             return
         reply = mended(reply)
@@ -302,14 +288,12 @@ class TaskEngine:
         self._end(task, CANCELED, note=why)
 
     def fail_all(self, error: Json) -> None:
-        """The agent is gone. What a host before this one has left is failed too."""
+        """The agent has ended. The tasks that an earlier host has left fail too."""
         if not self.store.taken_over:
             self.take_up()
         self._waiting.clear()
         for task in self.store.live():
             self.fail(task, error)
-
-    # --- within -------------------------------------------------------------------------------------------
 
     def _end(self, task: Task, state: str, error: Json | None = None, note: str = "") -> None:
         self._forget(task)
@@ -331,15 +315,12 @@ class TaskEngine:
             self._waiting.append(task)
         self.courier.wake()
 
-    def _ahead_of(self, task: Task) -> int:
-        return sum(1 for other in self._waiting if other.priority >= task.priority)
-
     def _is_with_agent(self, task: Task) -> bool:
-        """After a restart, before the courier has taken it up, too."""
+        """Also after a restart, before the courier has continued with it."""
         return task is self.running or task.at_work or _was_typed(task)
 
     def _checked(self, message: Json, is_answer: bool = False) -> Json:
-        """The message, if it can be given to the agent. An answer may be nothing but an Enter."""
+        """The message, if it is valid. Only an answer may be empty."""
         parts = message.get("parts")
         if not isinstance(parts, list) or not parts:
             raise BadMessage("the message has no parts: send at least one of text.")
@@ -347,28 +328,21 @@ class TaskEngine:
             check_part(part)
         self._check_size(message_size(message))
         self._check_size(measured({key: value for key, value in message.items() if key != "parts"}))
-        message = mended(message)
-        if not is_answer and not any(
-            character.isprintable() and not character.isspace() for character in message_text(message)
-        ):
+        fixed: Json = mended(message)
+        visible = any(c.isprintable() and not c.isspace() for c in message_text(fixed))
+        if not visible and not is_answer:
             raise BadMessage("the message is empty: say something.")
-        return message
-
-    def _checked_metadata(self, metadata: Json | None) -> Json:
-        self._check_size(measured(metadata or {}))
-        found: Json = mended(metadata or {})
-        return found
+        return fixed
 
     def _check_loop(self, metadata: Json | None, message: Json, sender: Json | None) -> None:
         found = self.guard.check(metadata, message.get("metadata")) if self.guard is not None else None
         if found is not None:
             logger.warning("a message was refused: %s", found.sentence)
-            self._on_refused(sender_id(sender), found.sentence)
+            self.on_refused(sender_id(sender), found.sentence)
             raise LoopRefused(found.sentence, found.too_often)
 
     def _check_size(self, size: int) -> None:
-        if size > self.limits.message:
-            limit = self.limits.message
+        if size > (limit := self.limits.message):
             raise TooLarge(
                 f"the message has {size} bytes, more than the {limit} that are taken (limits.message)."
             )
@@ -392,7 +366,7 @@ def reply_artifact(text: str, source: str) -> Json:
 
 
 def derived_artifact(piece: Json, number: int) -> Json:
-    """A piece of the reply, made from it: whoever reads the text has it already."""
+    """A piece of the reply; clients that read the text have it already."""
     metadata: dict[str, Any] = {**piece.get("metadata", {}), "derived": True}
     return {**piece, "artifact_id": f"{REPLY}-{number}", "metadata": metadata}
 

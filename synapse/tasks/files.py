@@ -1,4 +1,4 @@
-"""What a message brings that a terminal cannot take, kept for the agent: files, and texts too long."""
+"""Files for the agent: those attached to a message, and texts that are too long to type."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from synapse.tasks.task import Json
 
 
 def keep_text(folder: str, task_id: str, number: int, text: str) -> str:
-    """The path of a file with this text."""
+    """Write the text to a file; returns its path."""
     return _write(folder, task_id, f"message-{number}.md", text.encode())
 
 
 def keep_files(folder: str, task_id: str, message: Json) -> Json:
-    """The message with its files on disk, where a part brings one."""
+    """Write the attached files; returns the message with their paths."""
     parts = []
     for part in message.get("parts", []):
         if part.get("type") == "file" and isinstance(part.get("bytes"), str):
@@ -35,7 +35,6 @@ def keep_files(folder: str, task_id: str, message: Json) -> Json:
 
 
 def drop_files(folder: str, task_ids: Iterable[str]) -> None:
-    """What was kept for these tasks."""
     for task_id in task_ids:
         shutil.rmtree(os.path.join(folder, "files", task_id), ignore_errors=True)
 

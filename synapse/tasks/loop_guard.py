@@ -1,7 +1,7 @@
-"""No runaway: whether a message that an agent sends on is taken. Pure, but for a memory of the last minute.
+"""Refuses messages that agents send to each other in a loop or too often.
 
-A message carries in `metadata["synapse"]` the agents that it came through (`hops`, the sender last) and those
-of them that wait for an answer and do nothing else meanwhile (`waiting`).
+A message has in `metadata["synapse"]` the agents that it came through (`hops`, the sender last) and those of
+them that wait for the answer (`waiting`).
 """
 
 from __future__ import annotations
@@ -29,8 +29,7 @@ class Chain(NamedTuple):
     def then(self, agent: str, waits: bool) -> Chain:
         """The chain of a message that `agent` sends because of one with this chain.
 
-        One that does not wait will be done by itself, so that whoever waits for it waits for nobody else.
-        """
+        An agent that does not wait can finish its task, so those that wait for it do not wait for others."""
         return Chain((*self.hops, agent), (*self.waiting, agent) if waits else ())
 
     def to_dict(self) -> dict[str, Any]:
@@ -39,7 +38,7 @@ class Chain(NamedTuple):
 
     @classmethod
     def of(cls, *metadata: object) -> Chain:
-        """As the first of these has it that has one; anything else than lists of text says nothing."""
+        """The chain of the first metadata that has one; values that are not lists of text are ignored."""
         for held in metadata:
             said = held.get(KEY) if isinstance(held, Mapping) else None
             if isinstance(said, Mapping) and "hops" in said:
@@ -50,49 +49,18 @@ class Chain(NamedTuple):
 
 
 def wants_notice(*metadata: object) -> bool:
-    """Whether an agent has sent it without waiting, and is to be told of the reply."""
+    """Whether the sender is an agent that did not wait, and wants a notice of the reply."""
     said = [held.get(KEY) for held in metadata if isinstance(held, Mapping)]
     return any(isinstance(held, Mapping) and held.get(NOTICE) is True for held in said)
 
 
 class Loop(NamedTuple):
     sentence: str
-    too_often: bool = False  # a moment later it would be taken
-
-
-def objection(
-    chain: Chain,
-    me: Sequence[str],
-    times: Sequence[float],
-    now: float,
-    max_hops: int = MAX_HOPS,
-    per_minute: int = PAIR_PER_MINUTE,
-) -> Loop | None:
-    """Why the message is refused by the agent that is called `me`; `times` are those of the pair's last ones.
-
-    A limit of 0 is none.
-    """
-    if not chain.hops:
-        return None  # no agent has sent it
-    if chain.hops[-1] in chain.waiting and any(name in chain.waiting for name in me):
-        return Loop("this agent waits for an answer that waits for this one: send it without waiting.")
-    if max_hops and len(chain.hops) > max_hops:
-        return Loop(
-            f"the message has been passed on {len(chain.hops)} times, more than the {max_hops} that "
-            "routing.max_hops allows: agents may be sending each other round in circles, so ask a human."
-        )
-    recent = sum(1 for at in times if now - at < WINDOW)
-    if per_minute and recent >= per_minute:
-        return Loop(
-            f"{recent} messages came from the same agent within a minute, as many as "
-            "routing.pair_per_minute allows: if they only thank each other, stop here; else go on later.",
-            too_often=True,
-        )
-    return None
+    too_often: bool = False  # it may be accepted a moment later
 
 
 class LoopGuard:
-    """The messages of the last minute from each agent to this one, which is called `me`."""
+    """Keeps the times of the last minute's messages from each agent. `me`: the names of this agent."""
 
     def __init__(
         self,
@@ -108,7 +76,7 @@ class LoopGuard:
         self._times: dict[str, deque[float]] = {}
 
     def check(self, *metadata: object) -> Loop | None:
-        """Why a message with this metadata is refused. One that is not counts from now on."""
+        """Why a message with this metadata is refused; None counts it as accepted."""
         chain = Chain.of(*metadata)
         if not chain.hops:
             return None
@@ -116,14 +84,32 @@ class LoopGuard:
         times = self._times.pop(sender, None) or deque(maxlen=max(self._per_minute, 1))
         while times and now - times[0] >= WINDOW:
             times.popleft()
-        found = objection(chain, self._me, times, now, self._max_hops, self._per_minute)
+        found = self._objection(chain, len(times))
         if found is None:
             times.append(now)
         if times:
-            self._times[sender] = times  # the one that spoke last is the last to be forgotten
+            self._times[sender] = times  # last in the order, so the last one to be dropped
         if len(self._times) > PAIRS:
             del self._times[next(iter(self._times))]
         return found
+
+    def _objection(self, chain: Chain, recent: int) -> Loop | None:
+        """`recent`: how many messages came from this sender in the last minute. A limit of 0 is none."""
+        hops, most = len(chain.hops), self._max_hops
+        if chain.hops[-1] in chain.waiting and any(name in chain.waiting for name in self._me):
+            return Loop("this agent waits for an answer that waits for this one: send it without waiting.")
+        if most and hops > most:
+            return Loop(
+                f"the message has been passed on {hops} times, more than the {most} that "
+                "routing.max_hops allows: agents may be sending each other round in circles, so ask a human."
+            )
+        if self._per_minute and recent >= self._per_minute:
+            return Loop(
+                f"{recent} messages came from the same agent within a minute, as many as "
+                "routing.pair_per_minute allows: if they only thank each other, stop here; else go on later.",
+                too_often=True,
+            )
+        return None
 
 
 def _texts(value: object) -> tuple[str, ...]:

@@ -11,32 +11,19 @@ from synapse.tasks.task import Json, Task
 VERSION = 1
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS tasks (
-    arrival INTEGER PRIMARY KEY AUTOINCREMENT,
-    id TEXT NOT NULL UNIQUE,
-    run TEXT NOT NULL,
-    context_id TEXT NOT NULL,
-    state TEXT NOT NULL,
-    priority INTEGER NOT NULL,
-    created_at REAL NOT NULL,
-    updated_at REAL NOT NULL,
-    request_id TEXT UNIQUE,
-    message TEXT NOT NULL,
-    detail TEXT NOT NULL
+    arrival INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE, run TEXT NOT NULL,
+    context_id TEXT NOT NULL, state TEXT NOT NULL, priority INTEGER NOT NULL,
+    created_at REAL NOT NULL, updated_at REAL NOT NULL, request_id TEXT UNIQUE,
+    message TEXT NOT NULL, detail TEXT NOT NULL
 );
 CREATE INDEX IF NOT EXISTS tasks_by_update ON tasks (updated_at, id);
 CREATE INDEX IF NOT EXISTS tasks_by_context ON tasks (context_id);
 CREATE TABLE IF NOT EXISTS events (
-    task_id TEXT NOT NULL,
-    sequence INTEGER NOT NULL,
-    kind TEXT NOT NULL,
-    data TEXT NOT NULL,
+    task_id TEXT NOT NULL, sequence INTEGER NOT NULL, kind TEXT NOT NULL, data TEXT NOT NULL,
     PRIMARY KEY (task_id, sequence)
 ) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS push_configs (
-    task_id TEXT NOT NULL,
-    id TEXT NOT NULL,
-    config TEXT NOT NULL,
-    PRIMARY KEY (task_id, id)
+    task_id TEXT NOT NULL, id TEXT NOT NULL, config TEXT NOT NULL, PRIMARY KEY (task_id, id)
 ) WITHOUT ROWID;
 """
 COLUMNS = "arrival, id, run, context_id, state, priority, created_at, updated_at, request_id, message, detail"
@@ -47,7 +34,7 @@ _DETAIL = (
 
 
 def insertion(task: Task) -> Statement:
-    """One that has an arrival already keeps it."""
+    """A task that has an arrival keeps it."""
     row = (
         *(task.arrival or None, task.id, task.run, task.context_id, task.state, task.priority),
         *(task.created_at, task.updated_at, task.request_id, dump(task.message), _detail(task)),
@@ -75,7 +62,7 @@ def without_artifacts(task: Task) -> Statement:
 
 
 def task_of(row: tuple[Any, ...]) -> Task:
-    """The task of a row, without what its events tell. Raises ValueError for one that is damaged."""
+    """The task of a row, without its events. Raises ValueError for a damaged row."""
     arrival, task_id, run, context_id, state, priority, *times, request_id, message, detail = row
     task = Task(task_id, context_id, json.loads(message), run, state, priority, arrival)
     (task.created_at, task.updated_at), task.request_id = times, request_id
@@ -91,7 +78,7 @@ def dump(value: Any) -> str:
 
 def _detail(task: Task) -> str:
     detail = {name: value for name in _DETAIL if (value := getattr(task, name))}
-    if task.pending:  # its first message may be long, and has a column of its own
+    if task.pending:  # the first message has a column of its own
         detail["pending"] = [None if given is task.message else given for given in task.pending]
     if task.ended:
         detail["artifacts"] = task.artifacts

@@ -1,6 +1,6 @@
-"""The tasks of all agents, running or not, as their files have them. Only reads.
+"""Reads the tasks of all agents, running or not, from their files.
 
-A file may still call unfinished what nobody is there to finish: of a dead agent it has failed."""
+A task of a dead agent that its file has as unfinished counts as failed."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from synapse.registry import AgentRegistry
 from synapse.tasks import rows as task_rows
 from synapse.tasks.task import GONE, Task
 
-FEWEST = 4  # characters of an id that can stand for it
-URGENCY = (INPUT_REQUIRED, WORKING, SUBMITTED)  # what somebody may have to do something about, first
+FEWEST = 4  # characters of an abbreviated id
+URGENCY = (INPUT_REQUIRED, WORKING, SUBMITTED)  # listed first, in this order
 
 
 def list_tasks(agent_id: str | None = None, limit: int = 50) -> list[tuple[str, Task]]:
-    """Of one agent or of all, each with its agent's id: those that ask, work and wait, then the latest."""
+    """Tasks of one agent or of all, each with its agent's id: unfinished ones first, then the latest."""
     found: dict[str, tuple[str, Task]] = {}
     for known, db in _shelves(agent_id):
         sql = f"SELECT {task_rows.COLUMNS} FROM tasks"
@@ -39,7 +39,7 @@ def _rank(task: Task) -> int:
 
 
 def find_task(task_id: str) -> tuple[str, Task]:
-    """The one task whose id begins so, with its agent's id."""
+    """The task whose id begins with this, with its agent's id."""
     known, task = _find(task_id)
     if not task.ended and not AgentRegistry().is_alive(known):
         _end(task)
@@ -47,16 +47,16 @@ def find_task(task_id: str) -> tuple[str, Task]:
 
 
 def _end(task: Task) -> None:
-    """What became of it with its agent, as the agent's next run would note it."""
+    """End the task as the agent's next run would."""
     if not task.ended:
         task.state, task.error = (CANCELED, None) if task.cancel_wanted else (FAILED, GONE)
         task.prompt, task.note = None, ""
 
 
 def _find(task_id: str) -> tuple[str, Task]:
-    pattern = "".join(c for c in task_id.lower() if c in "0123456789abcdef-")
+    pattern = task_id.lower()
     found = []
-    if len(pattern) >= FEWEST and pattern == task_id.lower():
+    if len(pattern) >= FEWEST and set(pattern) <= set("0123456789abcdef-"):
         for known, db in _shelves(None):
             sql = f"SELECT {task_rows.COLUMNS} FROM tasks WHERE id >= ? AND id < ?"
             found += [(known, task) for task in _tasks(db, sql, (pattern, pattern + "~"))]
@@ -69,8 +69,8 @@ def _find(task_id: str) -> tuple[str, Task]:
 
 
 async def last_known(task_id: str) -> Task | None:
-    """A task whose agent has gone, once it has ended in its file; None: unknown. After a moment nobody is
-    left to end it there, and it has failed."""
+    """A task whose agent has ended, or None if it is unknown. The host that ends has two seconds to end it in
+    its file; then it counts as failed."""
     for _ in range(40):
         try:
             known = _find(task_id)[1]
@@ -110,7 +110,7 @@ def _tasks(db: sqlite3.Connection, sql: str, values: tuple[object, ...]) -> list
             try:
                 tasks.append(task_rows.task_of(row))
             except ValueError:
-                continue  # damaged: the host sets it aside
+                continue  # damaged
     except sqlite3.Error:
         return []  # not a file of ours, or one that is being made
     return tasks

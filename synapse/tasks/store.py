@@ -1,8 +1,7 @@
-"""Where tasks are kept: one SQLite file an agent, events appended, one sequence a task.
+"""The store of an agent's tasks: one SQLite file, with one numbered sequence of events for each task.
 
-Memory is the truth while the host lives: a disk that is full or locked for a moment costs no running task
-anything, and what could not be written is written as soon as it can be. A task is accepted only when it is on
-disk. A file that is damaged is set aside, and another begun.
+Memory has the current state while the host lives, so that a full or locked disk does not disturb a running
+task; what could not be written is written later. A new task is accepted only when it is on disk.
 """
 
 from __future__ import annotations
@@ -13,6 +12,7 @@ import sqlite3
 import time
 import uuid
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from typing import Any
 
 from synapse.base.states import CANCELED, END_STATES, FAILED, INPUT_REQUIRED, WORKING
@@ -30,34 +30,28 @@ PRUNE_EVERY = 100  # tasks
 Listener = Callable[[Task, SSEEvent], None]
 
 
+@dataclass(eq=False, repr=False)
 class TaskStore:
-    def __init__(
-        self,
-        path: str = ":memory:",
-        run: str = "",
-        keep: int = 10_000,
-        clock: Callable[[], float] = time.time,
-    ) -> None:
-        self.path = path
-        self.run = run
-        self._keep = keep
-        self._clock = clock
+    path: str = ":memory:"
+    run: str = ""
+    keep: int = 10_000
+    clock: Callable[[], float] = time.time
+    on_dropped: Callable[[list[str]], None] = lambda _: None  # tasks that are no longer kept
+    taken_over: bool = False  # the tasks of earlier hosts and runs are known
+
+    def __post_init__(self) -> None:
         self._live: dict[str, Task] = {}
-        self._unsaved: dict[str, Task] = {}  # ended, but the disk does not have it yet
+        self._unsaved: dict[str, Task] = {}  # ended, but not on disk yet
         self._push: dict[str, dict[str, Json]] = {}  # the push configurations of live tasks
         self._listeners: list[Listener] = []
         self._created = 0
-        self.taken_over = False  # the tasks that were there before this store are known
-        self.on_dropped: Callable[[list[str]], None] = lambda _: None  # tasks that are no longer kept
-        self._db = Database(path, rows.SCHEMA, rows.VERSION, self._rows_under_way)
+        self._db = Database(self.path, rows.SCHEMA, rows.VERSION, self._rows_under_way)
 
     def on_event(self, listener: Listener) -> None:
         self._listeners.append(listener)
 
     def close(self) -> None:
         self._db.close()
-
-    # --- the specification's methods ----------------------------------------------------------------------
 
     def create(
         self,
@@ -70,8 +64,8 @@ class TaskStore:
         metadata: Json | None = None,
         request_id: str | None = None,
     ) -> Task:
-        """A new task, on disk when this returns."""
-        now = self._clock()
+        """The new task is on disk when this returns."""
+        now = self.clock()
         task = Task(
             task_id or self._new_id(),
             context_id or str(uuid.uuid4()),
@@ -88,13 +82,12 @@ class TaskStore:
         try:
             task.arrival = self._db.insert(rows.insertion(task))
         except sqlite3.Error as error:
-            raise StoreFailed(
-                f"the task cannot be stored ({error}): see to the disk, then send again."
-            ) from error
+            why = f"the task cannot be stored ({error}): see to the disk, then send again."
+            raise StoreFailed(why) from error
         self._live[task.id] = task
-        self._append(task, "status", self._status(task))
+        self._append_status(task)
         self._created += 1
-        if self._created % max(min(self._keep // 10, PRUNE_EVERY), 1) == 0:
+        if self._created % max(min(self.keep // 10, PRUNE_EVERY), 1) == 0:
             self._prune()
         return task
 
@@ -117,8 +110,7 @@ class TaskStore:
         if task.ended:
             return task  # the first end is the end
         task.state, task.error, task.note, task.prompt = status, error, note, prompt
-        touched = self._touched(task)
-        self._append(task, "status", self._status(task), touched)
+        self._append_status(task, self._touched(task))
         return task
 
     def add_artifact(self, task_id: str, artifact: Json, append: bool = False, last: bool = True) -> Task:
@@ -127,9 +119,9 @@ class TaskStore:
             return task
         artifact = {**artifact, "artifact_id": artifact.get("artifact_id") or str(uuid.uuid4())}
         known = [a["artifact_id"] for a in task.artifacts]
-        # There is nothing to continue yet: clients pass over a continuation of what they have not seen.
+        # Clients ignore a continuation of an artifact that they have not seen.
         append = append and artifact["artifact_id"] in known
-        # An agent's screen is told anew with each change: what the only artifact was before is of no use.
+        # A reply read from the screen is sent whole with each change: drop the events before.
         anew = not append and known == [artifact["artifact_id"]]
         task.take_artifact(artifact, append)
         data = {"taskId": task.id, "contextId": task.context_id, "artifact": artifact, "append": append}
@@ -141,7 +133,7 @@ class TaskStore:
         return self.update_status(task_id, INPUT_REQUIRED, prompt=input_prompt)
 
     def provide_input(self, task_id: str, input_value: str) -> bool:
-        """Back to work, if it did wait for input. A secret is not kept."""
+        """Whether the task waited for input; it is working now. A secret is not kept."""
         task = self.get(task_id)
         if task.state != INPUT_REQUIRED:
             return False
@@ -151,26 +143,22 @@ class TaskStore:
         self.update_status(task_id, WORKING)
         return True
 
-    # --- more ---------------------------------------------------------------------------------------------
-
     def find_request(self, request_id: str) -> Task | None:
         found = self._db.read("SELECT id FROM tasks WHERE request_id = ?", (request_id,))
         return self.get(found[0][0]) if found else None
 
     def add_receipt(self, task: Task, step: str, **evidence: Any) -> None:
-        """A step that was really taken, with its time and what shows it."""
+        """A step of the delivery, with its time and evidence."""
         if task.ended:
             return
-        receipt = {"step": step, "at": timestamp(self._clock()), **evidence}
+        receipt = {"step": step, "at": timestamp(self.clock()), **evidence}
         task.receipts.append(receipt)
         self._append(task, "receipt", {"taskId": task.id, "receipt": receipt}, self._touched(task))
 
     def set_note(self, task: Task, note: str) -> None:
-        """Why it waits."""
         if task.note != note and not task.ended:
             task.note = note
-            touched = self._touched(task)
-            self._append(task, "status", self._status(task), touched)
+            self._append_status(task, self._touched(task))
 
     def save(self, task: Task) -> None:
         self._db.write(self._touched(task))
@@ -187,12 +175,8 @@ class TaskStore:
         since: float | None = None,
         limit: int = 50,
     ) -> list[Task]:
-        """Tasks, the latest changed first, from behind the one that `after` names."""
-        where, values = self._filter(states, context_id, since)
-        if after is not None:
-            where.append("(updated_at, id) < (?, ?)")
-            values += after
-        clause = f" WHERE {' AND '.join(where)}" if where else ""
+        """The last changed first, from behind the one that `after` names."""
+        clause, values = _where(states, context_id, since, after)
         found = self._db.read(
             f"SELECT {rows.COLUMNS} FROM tasks{clause} ORDER BY updated_at DESC, id DESC LIMIT ?",
             (*values, limit),
@@ -203,31 +187,12 @@ class TaskStore:
     def count(
         self, *, states: Iterable[str] = (), context_id: str | None = None, since: float | None = None
     ) -> int:
-        where, values = self._filter(states, context_id, since)
-        clause = f" WHERE {' AND '.join(where)}" if where else ""
-        found = self._db.read(f"SELECT count(*) FROM tasks{clause}", tuple(values))
+        clause, values = _where(states, context_id, since)
+        found = self._db.read(f"SELECT count(*) FROM tasks{clause}", values)
         return int(found[0][0]) if found else 0
 
-    @staticmethod
-    def _filter(
-        states: Iterable[str], context_id: str | None, since: float | None
-    ) -> tuple[list[str], list[Any]]:
-        where: list[str] = []
-        values: list[Any] = []
-        wanted = tuple(states)
-        if wanted:
-            where.append(f"state IN ({','.join('?' * len(wanted))})")
-            values += wanted
-        if context_id is not None:
-            where.append("context_id = ?")
-            values.append(context_id)
-        if since is not None:
-            where.append("updated_at >= ?")
-            values.append(since)
-        return where, values
-
     def events(self, task_id: str, after: int = 0) -> list[SSEEvent]:
-        """What has happened to a task since the event of that number, as far as it is kept."""
+        """The stored events of a task after the one of that number."""
         found = self._db.read(
             "SELECT sequence, kind, data FROM events WHERE task_id = ? AND sequence > ? ORDER BY sequence",
             (task_id, after),
@@ -235,8 +200,8 @@ class TaskStore:
         return [SSEEvent(kind, json.loads(data), str(number)) for number, kind, data in found]
 
     def take_over(self) -> list[Task]:
-        """At the start: fail what dead runs have left, and return what this run has under way. To be tried
-        again while `taken_over` is false: the disk does not tell yet."""
+        """At the start: fail the tasks of dead runs, and return those of this run. Call it again while
+        `taken_over` is false: the disk cannot be read yet."""
         found = self._db.try_read(
             f"SELECT {rows.COLUMNS} FROM tasks WHERE state NOT IN ({_ENDED}) ORDER BY arrival"
         )
@@ -260,8 +225,6 @@ class TaskStore:
                 self.update_status(task.id, FAILED, error=GONE)
         return mine
 
-    # --- push notification configurations -----------------------------------------------------------------
-
     def set_push_config(self, task_id: str, config_id: str, config: Json) -> None:
         if task_id in self._live:
             self._push.setdefault(task_id, {})[config_id] = config
@@ -277,20 +240,21 @@ class TaskStore:
         self._push.get(task_id, {}).pop(config_id, None)
         self._db.write(("DELETE FROM push_configs WHERE task_id = ? AND id = ?", (task_id, config_id)))
 
-    # --- events and rows ----------------------------------------------------------------------------------
-
     def _append(self, task: Task, kind: str, data: Json, *before: Statement) -> None:
         task.sequence += 1
         event = SSEEvent(kind, data, str(task.sequence))
         statements = [*before, rows.event(task.id, task.sequence, kind, data)]
         if kind == "status" and task.ended:
-            # The whole of it is in its row now; the pieces of its reply were for those who listened.
+            # Its row has the whole task now; the pieces of the reply are not needed any more.
             statements.append(rows.without_artifacts(task))
             self._live.pop(task.id, None)
             self._unsaved[task.id] = task
         self._db.write(*statements)
         for listener in self._listeners:
             listener(task, event)
+
+    def _append_status(self, task: Task, *before: Statement) -> None:
+        self._append(task, "status", self._status(task), *before)
 
     def _status(self, task: Task) -> Json:
         data: Json = {
@@ -303,11 +267,11 @@ class TaskStore:
         return data | {key: value for key, value in more.items() if value}
 
     def _touched(self, task: Task) -> Statement:
-        task.updated_at = max(self._clock(), task.updated_at)
+        task.updated_at = max(self.clock(), task.updated_at)
         return rows.update(task)
 
     def _known(self, task_id: str) -> Task | None:
-        """What memory has: the truth, while it has anything."""
+        """The task in memory, which is newer than the row."""
         if self._unsaved and self._db.saved:
             for saved in self._unsaved:
                 self._push.pop(saved, None)
@@ -319,7 +283,7 @@ class TaskStore:
         return self._task(found[0]) if found else None
 
     def _task(self, row: tuple[Any, ...]) -> Task | None:
-        """None for a row that cannot be read: the others can."""
+        """None for a row that cannot be read."""
         try:
             task = rows.task_of(row)
             if task.ended:
@@ -342,11 +306,11 @@ class TaskStore:
         return made
 
     def _rows_under_way(self) -> list[Statement]:
-        """All that memory has, for a file that is begun anew."""
+        """The tasks in memory, for a new file."""
         statements = []
         for task in [*self._unsaved.values(), *self.live()]:
             statements.append(rows.insertion(task))
-            # Each artifact was at least one event, after the first one of all: the numbers are free.
+            # Each artifact was at least one event after the first: these numbers are free.
             for number, artifact in enumerate([] if task.ended else task.artifacts, 1):
                 data = {"taskId": task.id, "artifact": artifact, "append": False}
                 statements.append(rows.event(task.id, number, "artifact", data))
@@ -356,15 +320,27 @@ class TaskStore:
         return statements
 
     def _prune(self) -> None:
-        """Only so many ended tasks are kept."""
+        """Remove the oldest ended tasks, beyond the number to keep."""
         old = f"SELECT id FROM tasks WHERE state IN ({_ENDED}) ORDER BY arrival DESC LIMIT -1 OFFSET ?"
-        values = (self._keep,)
+        values = (self.keep,)
         dropped = [row[0] for row in self._db.read(old, values)]
         if not dropped:
             return
-        self._db.write(
-            (f"DELETE FROM events WHERE task_id IN ({old})", values),
-            (f"DELETE FROM push_configs WHERE task_id IN ({old})", values),
-            (f"DELETE FROM tasks WHERE id IN ({old})", values),
-        )
+        places = ("events WHERE task_id", "push_configs WHERE task_id", "tasks WHERE id")
+        self._db.write(*((f"DELETE FROM {place} IN ({old})", values) for place in places))
         self.on_dropped(dropped)
+
+
+def _where(
+    states: Iterable[str], context_id: str | None, since: float | None, after: tuple[float, str] | None = None
+) -> tuple[str, tuple[Any, ...]]:
+    wanted = tuple(states)
+    conditions: dict[str, tuple[Any, ...]] = {
+        f"state IN ({','.join('?' * len(wanted))})": wanted,
+        "context_id = ?": () if context_id is None else (context_id,),
+        "updated_at >= ?": () if since is None else (since,),
+        "(updated_at, id) < (?, ?)": after or (),
+    }
+    used = {condition: values for condition, values in conditions.items() if values}
+    clause = f" WHERE {' AND '.join(used)}" if used else ""
+    return clause, tuple(value for values in used.values() for value in values)

@@ -1,6 +1,6 @@
-"""One task: a message for the agent, what becomes of it, and what can be wrong with it. Plain data.
+"""One task: a message for the agent, its state and its errors. Plain data.
 
-Messages and parts are kept in one neutral form, whatever dialect they came in:
+Messages and parts have one form, whichever protocol they came by:
 `{"role": "user", "parts": [{"type": "text", "text": …}, {"type": "data", "data": …},
 {"type": "file", "name": …, "mime_type": …, "bytes": <base64> | "uri": …}], "message_id": …, "metadata": …}`.
 """
@@ -10,26 +10,22 @@ from __future__ import annotations
 import json
 import math
 from dataclasses import dataclass, field
+from itertools import groupby
 from typing import Any
 
-from synapse.base.states import (
-    END_STATES,
-    FAILED,
-    REJECTED,
-    SUBMITTED,
-)
+from synapse.base.states import END_STATES, FAILED, REJECTED, SUBMITTED
 from synapse.event_emitter import timestamp
 
 PART_TYPES = ("text", "data", "file")
-DEPTH = 100  # of lists and objects in one another
-REPLY = "reply"  # the id of the artifact that holds what the agent said
+DEPTH = 100  # of nested lists and objects
+REPLY = "reply"  # the id of the artifact with the agent's reply
 
 Json = dict[str, Any]
 GONE: Json = {"code": "AGENT_GONE", "message": "the agent ended before the task did"}
 
 
 class TaskError(Exception):
-    """Why a request is refused: one sentence. `code` names the kind for programs."""
+    """The reason why a request is refused, as a sentence. `code` names the kind for programs."""
 
     code = "REFUSED"
 
@@ -63,7 +59,7 @@ class NotAllowed(TaskError):
 
 
 class LoopRefused(TaskError):
-    """Agents that send each other round in circles, or too often."""
+    """Agents send each other messages in a loop, or too often."""
 
     code = "LOOP"
 
@@ -76,7 +72,7 @@ class StoreFailed(TaskError):
     code = "STORE_FAILED"
 
 
-@dataclass(eq=False)  # one and the same, or another: a queue looks for it by that
+@dataclass(eq=False)  # queues compare by identity
 class Task:
     id: str
     context_id: str
@@ -85,22 +81,22 @@ class Task:
     state: str = SUBMITTED
     priority: int = 1
     arrival: int = 0
-    sender: Json | None = None  # {"id": …, "name": …}: who asks, where that is known
+    sender: Json | None = None  # {"id": …, "name": …}, if it is known
     created_at: float = 0.0
     updated_at: float = 0.0
     artifacts: list[Json] = field(default_factory=list)
     history: list[Json] = field(default_factory=list)  # the messages after the first, of both sides
-    pending: list[Json] = field(default_factory=list)  # messages that the agent has not been given; with the
-    # `sender` where that is not the task's
+    # Messages that the agent has not got yet; with a `sender` if it is not the task's.
+    pending: list[Json] = field(default_factory=list)
     prompt: Json | None = None
     error: Json | None = None
-    note: str = ""  # what a human should know of its state: why it waits, why it was canceled
+    note: str = ""  # for humans: why it waits, or why it was canceled
     metadata: Json = field(default_factory=dict)
     receipts: list[Json] = field(default_factory=list)
     sequence: int = 0  # of its last event
-    request_id: str | None = None  # the same one twice is the same task
+    request_id: str | None = None  # two requests with the same id are one task
     cancel_wanted: bool = False
-    at_work: bool = False  # the agent has a message of it, and its turn is not over
+    at_work: bool = False  # the agent has a message of it, and the turn has not ended
 
     @property
     def ended(self) -> bool:
@@ -108,12 +104,12 @@ class Task:
 
     @property
     def short_id(self) -> str:
-        """What the agent is told: enough to tell the tasks of one agent apart."""
+        """The id that the agent sees."""
         return self.id[:8]
 
     @property
     def reply(self) -> str:
-        """The text that the agent has answered, so far."""
+        """The text of the agent's answer so far."""
         return "".join(
             str(part.get("text", ""))
             for artifact in self.artifacts
@@ -122,14 +118,13 @@ class Task:
         )
 
     def take_artifact(self, artifact: Json, append: bool) -> None:
-        """Add one, or replace or continue the one of the same id. Text continues text."""
-        known = next((a for a in self.artifacts if a["artifact_id"] == artifact["artifact_id"]), None)
-        if known is None:
-            self.artifacts.append({**artifact, "parts": list(artifact["parts"])})
-        elif append:
-            known["parts"].extend(artifact["parts"])
+        """Add an artifact, or replace or continue the one of the same id."""
+        ids = [known["artifact_id"] for known in self.artifacts]
+        place = ids.index(artifact["artifact_id"]) if artifact["artifact_id"] in ids else len(ids)
+        if append and place < len(ids):
+            self.artifacts[place]["parts"].extend(artifact["parts"])
         else:
-            self.artifacts[self.artifacts.index(known)] = {**artifact, "parts": list(artifact["parts"])}
+            self.artifacts[place : place + 1] = [{**artifact, "parts": list(artifact["parts"])}]
 
     def to_dict(self) -> Json:
         """The task as the specification's dialect has it."""
@@ -145,15 +140,8 @@ class Task:
             "created_at": timestamp(self.created_at),
             "updated_at": timestamp(self.updated_at),
         }
-        more = {
-            "prompt": self.prompt,
-            "error": self.error,
-            "sender": self.sender,
-            "note": self.note,
-            "metadata": self.metadata,
-            "receipts": self.receipts,
-        }
-        return found | {key: value for key, value in more.items() if value}
+        optional = ("prompt", "error", "sender", "note", "metadata", "receipts")
+        return found | {name: value for name in optional if (value := getattr(self, name))}
 
 
 def artifact_to_dict(artifact: Json) -> Json:
@@ -167,19 +155,11 @@ def artifact_to_dict(artifact: Json) -> Json:
 
 
 def joined(parts: list[Json]) -> list[Json]:
-    """The parts with pieces of one streamed text put together."""
+    """The parts with adjacent pieces of streamed text joined."""
     out: list[Json] = []
-    texts: list[str] = []
-    for part in parts:
-        if part.get("type") == "text" and set(part) == {"type", "text"}:
-            texts.append(part["text"])
-            continue
-        if texts:
-            out.append({"type": "text", "text": "".join(texts)})
-            texts = []
-        out.append(part)
-    if texts:
-        out.append({"type": "text", "text": "".join(texts)})
+    for is_text, run in groupby(parts, lambda part: set(part) == {"type", "text"} and part["type"] == "text"):
+        pieces = list(run)
+        out += [{"type": "text", "text": "".join(p["text"] for p in pieces)}] if is_text else pieces
     return out
 
 
@@ -188,7 +168,7 @@ def text_message(text: str, role: str = "user", **more: Any) -> Json:
 
 
 def message_text(message: Json) -> str:
-    """What a message says to somebody who reads text."""
+    """The message as text."""
     pieces = []
     for part in message.get("parts", ()):
         if part.get("type") == "text":
@@ -202,12 +182,12 @@ def message_text(message: Json) -> str:
 
 
 def sender_id(sender: Json | None) -> str:
-    """What the agent is told of who sent a message."""
+    """The sender as the agent sees it."""
     return str((sender or {}).get("name") or (sender or {}).get("id") or "user")
 
 
 def check_part(part: object) -> None:
-    """Raises BadMessage for one that is not known here."""
+    """Raises BadMessage for a part of an unknown form."""
     kind = part.get("type") if isinstance(part, dict) else part
     if not isinstance(part, dict) or kind not in PART_TYPES:
         raise BadMessage(f"a part of type {kind!r} is not known here: use text, data or file.")
@@ -220,7 +200,7 @@ def check_part(part: object) -> None:
 
 
 def message_size(message: Json) -> int:
-    """The bytes of what a message says: of a text the text alone, of data and files all of it."""
+    """The bytes of a message: of a text part the text, of other parts everything."""
     total = 0
     for part in message["parts"]:
         if part["type"] == "text":
@@ -251,7 +231,7 @@ def measured(value: Any) -> int:
 
 
 def mended(value: Any) -> Any:
-    """The value with halves of characters, which UTF-8 does not have, put together or replaced."""
+    """The value with lone surrogates, which UTF-8 cannot encode, joined or replaced."""
     if isinstance(value, str):
         try:
             value.encode()

@@ -97,6 +97,7 @@ class Desk:
         self.engine = TaskEngine(TaskStore())
         self.pending = PendingMessages(str(path / "sent"), "run")
         self.started: list[str] = []
+        self.later: list[Callable[[], None]] = []
         me = registry.list_agents()["id-a"]
         agents = {"gemini": AgentSettings(port=None, auto_start=True, profile="gemini")}
         self.starter = Starter(agents, "/here", 0o022)
@@ -109,9 +110,10 @@ class Desk:
             inbox=self.inbox,
             changed=lambda: None,
             starter=self.starter,
+            routing=ROUTING,
+            later=lambda seconds, call: self.later.append(call),
         )
-        self.later: list[Callable[[], None]] = []
-        self.messenger.open(ROUTING, lambda seconds, call: self.later.append(call))
+        self.messenger.open()
 
     def sources(self, external: ExternalAgentRegistry, me: Entry) -> list[Source]:
         local = DeskSource(self.registry, None, me)
