@@ -31,8 +31,10 @@ class StatusWatch:
         self._timer = self._loop.call_at(soon, self._look)
 
     def _look(self) -> None:
+        self._timer = None  # first: the check may call `soon`, or fail
         wait = self._check()
-        self._timer = None if wait is None else self._loop.call_later(wait, self._look)
+        if wait is not None and self._timer is None:
+            self._timer = self._loop.call_later(wait, self._look)
 
 
 @dataclass(eq=False, repr=False)

@@ -89,11 +89,17 @@ class World:
 
     def _on_keys(self) -> None:
         self.passed += 1
+        self.told_before_echo = len(self.link.keys)
 
 
 @pytest.fixture
 def world() -> World:
     return World()
+
+
+def test_the_host_is_told_of_a_key_before_its_echo_is_read(world: World) -> None:
+    world.keyboard.take(b"hello\r")
+    assert world.told_before_echo == 1
 
 
 def test_keys_are_passed_on_and_counted_with_the_draft_they_leave(world: World) -> None:
