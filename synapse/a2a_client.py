@@ -3,8 +3,6 @@
 `AsyncA2AClient` calls the peers; `A2AClient` is the same for code without an event loop.
 """
 
-from __future__ import annotations
-
 import asyncio
 from typing import Unpack
 

@@ -12,8 +12,6 @@ emitter in `synapse.event_emitter.emitter_registry`, if there is one. A running 
 changed over HTTP (`docs/http.md`).
 """
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """AgentTerminal: one agent's terminal in the host: its screen, its status, and keys typed into it."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any

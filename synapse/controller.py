@@ -14,8 +14,6 @@ process with the status, the tasks and the HTTP server. They take the place of t
 The methods call the host over the agent's private socket, and raise SynapseError if the agent does not run.
 """
 
-from __future__ import annotations
-
 import base64
 import json
 import logging

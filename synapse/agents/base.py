@@ -1,7 +1,5 @@
 """Channels: how a CLI reports what it does, beyond its screen."""
 
-from __future__ import annotations
-
 import logging
 import os
 from collections.abc import Mapping

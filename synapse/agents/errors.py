@@ -1,7 +1,5 @@
 """An error in an event of a CLI: plain data. `watch/errors.py` gives it a code."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The facts that a channel reports: plain data, the same for every CLI."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import Any
 

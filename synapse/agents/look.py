@@ -4,8 +4,6 @@ Patterns are regular expressions that are matched at the left edge of a row, unl
 A set of characters is one string. `merged` joins two looks field by field.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass, fields
 from typing import TypeVar

@@ -4,8 +4,6 @@ An agent that sends events itself keeps one connection open: the line `events`, 
 (docs/profiles.md).
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 import logging

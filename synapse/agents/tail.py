@@ -1,7 +1,5 @@
 """Reads what is new in a JSON Lines file that another program writes."""
 
-from __future__ import annotations
-
 import json
 import os
 from typing import Any

@@ -4,8 +4,6 @@
 installing or removing a package changes one of them.
 """
 
-from __future__ import annotations
-
 import os
 import sys
 import time

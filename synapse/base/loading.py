@@ -1,7 +1,5 @@
 """Slow imports in a thread beside the event loop, one at a time: two threads must not import at once."""
 
-from __future__ import annotations
-
 import asyncio
 import importlib
 import threading

@@ -1,7 +1,5 @@
 """`synapse attach`: hand this terminal to a background agent, and wait until it is detached."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

@@ -1,7 +1,5 @@
 """`synapse cancel`: cancel a task."""
 
-from __future__ import annotations
-
 from synapse.cli.shared.agents import agent_of
 from synapse.cli.shared.parser import Parser
 from synapse.errors import SynapseError

@@ -1,7 +1,5 @@
 """`synapse completion`: scripts for shells, and the words they offer, from the commands' parsers."""
 
-from __future__ import annotations
-
 import argparse
 from collections.abc import Callable
 from importlib import import_module
@@ -126,12 +124,11 @@ def _running() -> Words:
 
 
 def _recipients() -> Words:
-    """Each name once: a running agent comes before an external agent of the same name."""
-    running = _running()
-    names = {name.casefold() for name, _ in running}
-    external = [(alias, url) for alias, url in _external() if alias.casefold() not in names]
-    groups = [("all", "every running agent"), ("all-here", "every agent in this directory")]
-    return running + external + groups
+    from synapse.peers.directory import open_directory
+    from synapse.registry import ALL, ALL_HERE
+
+    listed = sorted(open_directory().listed(), key=lambda one: one.name in (ALL, ALL_HERE))
+    return [(one.name, one.about) for one in listed]
 
 
 def _external() -> Words:

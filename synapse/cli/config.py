@@ -1,7 +1,5 @@
 """`synapse config`: show the settings in force, and where each comes from."""
 
-from __future__ import annotations
-
 import json
 import os
 

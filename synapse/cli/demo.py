@@ -1,7 +1,5 @@
 """`synapse demo`: show three reference agents at work, and check every step."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import tempfile

@@ -1,7 +1,5 @@
 """`synapse doctor`: check this machine: programs, profiles, files, terminal."""
 
-from __future__ import annotations
-
 import os
 import sys
 from collections.abc import Iterator

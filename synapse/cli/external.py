@@ -1,7 +1,5 @@
 """`synapse external`: external agents, each known by an alias."""
 
-from __future__ import annotations
-
 import argparse
 import asyncio
 import sys

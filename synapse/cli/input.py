@@ -1,7 +1,5 @@
 """`synapse input`: answer a question that an agent asks in a task."""
 
-from __future__ import annotations
-
 import sys
 
 from synapse.a2a_client import Origin

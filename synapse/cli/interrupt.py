@@ -1,7 +1,5 @@
 """`synapse interrupt`: interrupt what an agent is doing, and send it a message instead."""
 
-from __future__ import annotations
-
 from synapse.a2a_client import A2AClient
 from synapse.cli.shared.agents import find_agent
 from synapse.cli.shared.parser import Parser

@@ -1,7 +1,5 @@
 """`synapse keys`: press keys in an agent's terminal."""
 
-from __future__ import annotations
-
 import argparse
 
 from synapse.cli.shared.agents import find_agent

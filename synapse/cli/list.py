@@ -1,7 +1,5 @@
 """`synapse list`: list the running agents, once or continuously."""
 
-from __future__ import annotations
-
 import os
 import signal
 import sys

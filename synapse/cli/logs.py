@@ -1,7 +1,5 @@
 """`synapse logs`: what an agent has written, and Synapse's own log of it."""
 
-from __future__ import annotations
-
 import os
 import sys
 import time

@@ -1,7 +1,5 @@
 """The `synapse` command: imports the module of the command that was given, and no other."""
 
-from __future__ import annotations
-
 import os
 import sys
 

@@ -1,7 +1,5 @@
 """`synapse profiles`: list the agents that can be started; `show NAME` shows one in full."""
 
-from __future__ import annotations
-
 import argparse
 import json
 import shutil

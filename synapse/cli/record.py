@@ -1,7 +1,5 @@
 """`synapse record`: record a running agent's session as a golden case."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import os

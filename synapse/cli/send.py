@@ -1,7 +1,5 @@
 """`synapse send`: send a message to an agent, and print its reply."""
 
-from __future__ import annotations
-
 import os
 import sys
 

@@ -1,7 +1,5 @@
 """`synapse shell-hook`: `@agent message` at the prompt of the user's own shell."""
 
-from __future__ import annotations
-
 import os
 import sys
 

@@ -1,7 +1,5 @@
 """`synapse status`: show what one agent is doing."""
 
-from __future__ import annotations
-
 from synapse.cli.shared.agents import find_agent
 from synapse.cli.shared.output import show
 from synapse.cli.shared.parser import Parser

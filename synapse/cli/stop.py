@@ -1,7 +1,5 @@
 """`synapse stop`: stop agents and wait until they have ended."""
 
-from __future__ import annotations
-
 import os
 import signal
 import time

@@ -1,7 +1,5 @@
 """`synapse task`: show one task in full."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from synapse.base.text import for_output

@@ -1,7 +1,5 @@
 """`synapse tasks`: list the tasks that were sent, with their states."""
 
-from __future__ import annotations
-
 import time
 
 from synapse.base.text import for_output

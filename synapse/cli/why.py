@@ -1,7 +1,5 @@
 """`synapse why`: an agent's status, the evidence for it with ages, and what would change it."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from synapse.cli.shared.agents import find_agent

@@ -1,7 +1,5 @@
 """The keys that answer an agent's prompt. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from synapse.delivery.composer import clean

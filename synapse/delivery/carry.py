@@ -1,7 +1,5 @@
 """One task on its way to the agent and back."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from synapse.tasks.task import Task

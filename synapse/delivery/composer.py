@@ -1,7 +1,5 @@
 """The text typed into an agent's composer: a message with its mark, safe to paste. Pure."""
 
-from __future__ import annotations
-
 import re
 
 from synapse.base.text import for_typing

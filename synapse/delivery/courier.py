@@ -6,8 +6,6 @@ the message's mark is the task's turn, and its reply the task's reply. A message
 Enter is pressed again if nothing shows that the turn has begun.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import functools

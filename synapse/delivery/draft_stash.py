@@ -4,8 +4,6 @@ Only a line whose text is known is moved, and only after a pause in typing. It i
 the composer.
 """
 
-from __future__ import annotations
-
 import json
 import logging
 import os

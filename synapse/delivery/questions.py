@@ -1,7 +1,5 @@
 """The questions that an agent asks during a task: reported to the task, and answered."""
 
-from __future__ import annotations
-
 import asyncio
 import time
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Types into an agent's terminal: keys as one piece, and those that interrupt the agent."""
 
-from __future__ import annotations
-
 import asyncio
 import time
 from collections.abc import Awaitable, Callable

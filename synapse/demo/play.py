@@ -1,7 +1,5 @@
 """The steps of the demo: a message at another agent's prompt, a question, an interrupt, A2A with `curl`."""
 
-from __future__ import annotations
-
 import json
 import shlex
 import shutil
@@ -45,8 +43,6 @@ class Play:
                 self._stage.linger(READING)
         finally:
             self._stage.close()
-
-    # --- the steps ----------------------------------------------------------------------------------------
 
     def _front(self, stage: Stage) -> None:
         self._title("An agent in its own terminal, as it always was", "synapse dummy --name a -- --tui")
@@ -130,8 +126,6 @@ class Play:
         table = self.synapse("list")
         self._expect(table.count("dummy") >= 3, "three agents should be listed")
         stage.print(table)
-
-    # --- helpers -------------------------------------------------------------------------------------------
 
     def _title(self, text: str, how: str) -> None:
         prompt = "$" if how.startswith(("synapse", "curl")) else "❯"

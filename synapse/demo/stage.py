@@ -1,7 +1,5 @@
 """Shows the demo: an agent's terminal, drawn live with a caption, or printed as plain text."""
 
-from __future__ import annotations
-
 import os
 import sys
 import time
@@ -44,8 +42,6 @@ class Stage:
     def text(self) -> str:
         return self._terminal.screen.text()
 
-    # --- output -------------------------------------------------------------------------------------------
-
     def caption(self, title: str, *lines: str) -> None:
         """What happens now, and the command that does it."""
         if self.live:
@@ -77,8 +73,6 @@ class Stage:
         for line in lines:
             print(f"  │ {line}" if line else "  │")
         sys.stdout.flush()
-
-    # --- input --------------------------------------------------------------------------------------------
 
     def type(self, text: str) -> None:
         for key in text if self.live else [text]:
@@ -122,8 +116,6 @@ class Stage:
             time.sleep(seconds)
         if self.live:
             self._draw()
-
-    # --- drawing ------------------------------------------------------------------------------------------
 
     def _draw(self) -> None:
         rows = self._terminal.screen.ansi().replace("\r", "").split("\n")

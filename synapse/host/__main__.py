@@ -1,7 +1,5 @@
 """The relay starts this: `python -m synapse.host` with the descriptors of four sockets."""
 
-from __future__ import annotations
-
 import os
 import signal
 import socket

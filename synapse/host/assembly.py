@@ -1,7 +1,5 @@
 """The parts of one agent, made from the relay's hello."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import os

@@ -1,7 +1,5 @@
 """The host process: it connects to its relay, opens the listeners, and ends when the relay does."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import logging.handlers

@@ -1,7 +1,5 @@
 """The output log: the agent's rendered output as a file, to which lines are added when they have settled."""
 
-from __future__ import annotations
-
 import logging
 import os
 import time

@@ -1,7 +1,5 @@
 """When an agent's status is checked, and where it is published."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 from collections.abc import Callable

@@ -123,11 +123,11 @@ def _not_running(target: str, name: str | None, settings: Settings) -> str:
         return f"{sentence}: start one with `synapse start {target.casefold()}`."
     import difflib
 
-    from synapse.peers.external.agents import ExternalAgentRegistry
+    from synapse.peers.directory import open_directory
 
-    aliases = [agent.alias for agent in ExternalAgentRegistry().list_agents()]
+    reachable = [one.name for one in open_directory().listed()]
     running = [str(entry["name"]) for entry in AgentRegistry().list_agents().values()]
-    known = {word.casefold(): word for word in [*profiles, *settings.agents, *aliases, *running]}
+    known = {word.casefold(): word for word in [*profiles, *settings.agents, *reachable]}
     near = [known[word] for word in difflib.get_close_matches(target.casefold(), known, 3)]
     if near:
         return f"{sentence}; did you mean {' or '.join(near)}?"

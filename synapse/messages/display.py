@@ -1,7 +1,5 @@
 """Draws the inbox on the human's terminal when the agent's output pauses, and again after every output."""
 
-from __future__ import annotations
-
 import base64
 import json
 import time

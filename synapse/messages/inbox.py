@@ -3,8 +3,6 @@
 Pure: it gets events and keys, and returns what to draw and which actions to take.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ A line is stored before it is accepted. It is then sent once, even if this proce
 continues with it.
 """
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import time

@@ -4,8 +4,6 @@ The agent that did the task sends it. The request id of a notice is derived from
 arrives once: a new host sends the notices of the last minutes again.
 """
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import time

@@ -1,7 +1,5 @@
 """The keys that the panel uses, by tmux's names, and the line in which a human answers a question. Pure."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from synapse.base.text import for_cells

@@ -3,8 +3,6 @@
 A new host finds here what is under way. The files belong to one run of the agent.
 """
 
-from __future__ import annotations
-
 import json
 import logging
 import os

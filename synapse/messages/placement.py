@@ -1,7 +1,5 @@
 """Where the agent's rows are in the human's terminal, and which of them may be drawn over."""
 
-from __future__ import annotations
-
 from synapse.terminal.overlay import blank_rows, shift
 from synapse.terminal.screen import Screen
 

@@ -3,8 +3,6 @@
 A way to reach agents is one module with a `Peer` and a `Source`; `peers/directory.py` lists the sources.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple, Protocol, TypedDict, Unpack
 
 from synapse.peers.task import A2AMessage, A2ATask, Json, OnEvent

@@ -3,8 +3,6 @@
 A server that has only the specifications' endpoints (`/tasks/send`, `GET /tasks/{id}`) is polled.
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 import uuid

@@ -3,8 +3,6 @@
 Written by hand: importing a client library would cost the host 0.2 s.
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections.abc import AsyncGenerator, Mapping

@@ -3,8 +3,6 @@
 An external agent may write anything into its question: what is not understood is left out.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """A parser for server-sent events that is fed bytes in pieces of any size."""
 
-from __future__ import annotations
-
 import re
 from typing import NamedTuple
 

@@ -3,8 +3,6 @@
 There are two forms: the JSON of A2A 1.0 (the SDK converts 0.3 to it), and the specifications' dialect.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from synapse.base.states import INPUT_REQUIRED

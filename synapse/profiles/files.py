@@ -1,7 +1,5 @@
 """The files of profiles: the user's own come before the built-in ones. `synapse --help` loads only this."""
 
-from __future__ import annotations
-
 import os
 
 from synapse.agents import folders

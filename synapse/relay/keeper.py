@@ -7,8 +7,6 @@ killed, the keeper ends everything in the session, background jobs included.
 To the relay it looks like the agent: it stops when the agent stops and exits as the agent exits.
 """
 
-from __future__ import annotations
-
 import os
 import sys
 

@@ -1,7 +1,5 @@
 """What an agent's server tells clients about the agent."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from synapse import __version__

@@ -1,7 +1,5 @@
 """A response of server-sent events, with a ping after a silence. It ends when the client disconnects."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncGenerator, Coroutine
 from typing import Any, TypeVar

@@ -1,7 +1,5 @@
 """The host feature that reports task changes to other servers: push notifications and callbacks."""
 
-from __future__ import annotations
-
 import functools
 
 from synapse.base.urls import pin_url_async

@@ -5,8 +5,6 @@ is sent again a few times, with growing pauses, and then dropped and logged. The
 task; the queues are not stored.
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 import logging

@@ -1,7 +1,5 @@
 """A running agent's terminal as a stream of asciicast events. Status changes and turns are markers in it."""
 
-from __future__ import annotations
-
 import asyncio
 import codecs
 import json

@@ -1,7 +1,5 @@
 """Refused requests: a status and one sentence, `{"detail": …, "code": …}`."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Coroutine
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Lines for agents: which lines are for an agent, and their parts. Pure."""
 
-from __future__ import annotations
-
 import re
 
 from synapse.keys.commands import NO_WAIT, WAIT, Command, CommandParser, Refusal

@@ -85,8 +85,6 @@ class Shell:
         except OSError:
             pass  # removed, or not accessible
 
-    # --- leaving ------------------------------------------------------------------------------------------
-
     def _leave(self) -> None:
         """Ctrl-D, or the end of a script. The first time, running jobs are only reported."""
         jobs = self.shell.jobs

@@ -1,7 +1,5 @@
 """The user's shell without a terminal. Its commands use our own input and output."""
 
-from __future__ import annotations
-
 import os
 import select
 import subprocess

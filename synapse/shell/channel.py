@@ -1,7 +1,5 @@
 """The private pipes between us and the shell: it reports events and receives commands."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import tempfile

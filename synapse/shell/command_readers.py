@@ -1,7 +1,5 @@
 """Readers of commands without a line editor: from a script, a pipe, or a terminal without cursor movement."""
 
-from __future__ import annotations
-
 import io
 import os
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Whether a command is complete or continues in the next line. The shell is asked; it runs nothing."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 

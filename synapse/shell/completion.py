@@ -1,7 +1,5 @@
 """Completion of a line: names, flags and earlier messages after `@`; programs and files otherwise."""
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Iterable, Iterator, Sequence

@@ -1,7 +1,5 @@
 """The shells that can be used: how each is started, and how it reports an incomplete command."""
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """The history file, which only the user can read: one entry a line, the newest last."""
 
-from __future__ import annotations
-
 import os
 from contextlib import suppress
 

@@ -1,7 +1,5 @@
 """The line editor, with prompt_toolkit: history, completion, several lines, output of background jobs."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import sys
@@ -82,8 +80,6 @@ class EditorReader:
         """Go to the next row if a program has not ended its last line: only then a row of spaces wraps."""
         columns = os.get_terminal_size(1).columns
         print(" " * (columns - 1), end="\r", flush=True)
-
-    # --- what runs in the background ----------------------------------------------------------------------
 
     def _listen(self) -> None:
         loop = asyncio.get_running_loop()

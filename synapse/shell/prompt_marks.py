@@ -1,7 +1,5 @@
 """Marks that the shell prints at its prompt: counted, and removed from what is shown. Pure."""
 
-from __future__ import annotations
-
 import secrets
 
 

@@ -1,7 +1,5 @@
 """A reply while it arrives: finished blocks of Markdown are printed once, the rest is redrawn."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The user's shell in a terminal of its own, joined to the human's terminal while a command runs."""
 
-from __future__ import annotations
-
 import os
 import select
 import signal
@@ -49,8 +47,6 @@ class Session:
             raise SynapseError(f"cannot start {program}: {error.strerror}; set SHELL to another.") from error
         self._join()
 
-    # --- commands -----------------------------------------------------------------------------------------
-
     def run(self, line: str, before: int) -> int:
         """Run a line; `$?` is `before` when it starts. `exit_status` is set if the shell has ended."""
         self._channel.give(line)
@@ -86,8 +82,6 @@ class Session:
     def read_events(self) -> None:
         for event in self._channel.read():
             self._handle(event)
-
-    # --- the two terminals joined -------------------------------------------------------------------------
 
     def _join(self) -> None:
         """Until the shell is at its prompt or has ended, show what it writes and give it every key."""
@@ -187,8 +181,6 @@ class Session:
         except OSError:
             pass  # the terminal is gone: reading from it reports that
 
-    # --- the shell's terminal at its prompt ---------------------------------------------------------------
-
     def _take_typed_ahead(self) -> None:
         """Take the keys that no command has read: they were meant for the prompt, which is ours.
 
@@ -215,8 +207,6 @@ class Session:
     def _restore_echo(self) -> None:
         if self._at_prompt is not None:
             termios.tcsetattr(self._slave, termios.TCSANOW, self._at_prompt)
-
-    # --- the process --------------------------------------------------------------------------------------
 
     def _spawn(self, program: str) -> None:
         folder = self._channel.folder

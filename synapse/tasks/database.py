@@ -4,8 +4,6 @@ What cannot be written now is kept in memory and written later. A damaged file i
 filled with what its owner still knows. A file that cannot be opened is tried again with each use.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import itertools

@@ -4,8 +4,6 @@ It does not know terminals or HTTP. A courier carries the tasks to the agent one
 next one, and reports what happens. Each event is stored, then sent to the subscribers.
 """
 
-from __future__ import annotations
-
 import asyncio
 import logging
 from collections.abc import AsyncGenerator, Callable, Iterable

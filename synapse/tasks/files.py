@@ -1,7 +1,5 @@
 """Files for the agent: those attached to a message, and texts that are too long to type."""
 
-from __future__ import annotations
-
 import base64
 import binascii
 import os

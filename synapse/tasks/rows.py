@@ -1,7 +1,5 @@
 """Tasks as rows of a database."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

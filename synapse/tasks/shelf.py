@@ -2,8 +2,6 @@
 
 A task of a dead agent that its file has as unfinished counts as failed."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import sqlite3

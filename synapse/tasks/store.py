@@ -4,8 +4,6 @@ Memory has the current state while the host lives, so that a full or locked disk
 task; what could not be written is written later. A new task is accepted only when it is on disk.
 """
 
-from __future__ import annotations
-
 import json
 import logging
 import sqlite3

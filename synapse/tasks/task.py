@@ -5,8 +5,6 @@ Messages and parts have one form, whichever protocol they came by:
 {"type": "file", "name": …, "mime_type": …, "bytes": <base64> | "uri": …}], "message_id": …, "metadata": …}`.
 """
 
-from __future__ import annotations
-
 import json
 import math
 from dataclasses import dataclass, field

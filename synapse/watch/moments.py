@@ -1,7 +1,5 @@
 """When things last happened, and what is due. All time spans of the observer are here, in seconds."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 SETTLE = 0.15  # without output before the screen is read

@@ -3,8 +3,6 @@
 It reads no clock and no terminal itself, so it works the same in the host and over a recording.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any

@@ -1,7 +1,5 @@
 """Reads the screen of one CLI: a question, an error, a stopped turn, a reply."""
 
-from __future__ import annotations
-
 from synapse.agents.base import Channel
 from synapse.profiles.loader import Profile
 from synapse.terminal.screen import Screen

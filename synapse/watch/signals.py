@@ -1,7 +1,5 @@
 """The profile's rules for titles, OSC sequences and the screen: which state each of them means."""
 
-from __future__ import annotations
-
 import re
 from typing import TypeVar
 

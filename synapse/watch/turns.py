@@ -4,8 +4,6 @@ The input is the facts of a channel and the status. The rendered screen is read 
 better. A turn that a human starts by typing is tracked like any other.
 """
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field

@@ -77,7 +77,7 @@ class TestWords:
             ExternalAgentRegistry().add(ExternalAgent("Far", "http://127.0.0.1:1", alias=alias))
         offered = dict(complete(["synapse", "send", ""]))
         assert list(offered) == ["reviewer", "far", "all", "all-here"] == words("synapse send ")
-        assert offered["reviewer"].startswith("PROCESSING in ")
+        assert offered["reviewer"].startswith("claude, ")
         assert words("synapse external send re") == [] and words("synapse external send Re") == ["Reviewer"]
 
 

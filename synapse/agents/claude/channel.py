@@ -1,7 +1,5 @@
 """Claude Code: hooks given by --settings, and the session's transcript."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

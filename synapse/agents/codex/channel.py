@@ -1,7 +1,5 @@
 """Codex: its notify program, and the rollout file of the thread."""
 
-from __future__ import annotations
-
 import datetime
 import json
 import os

@@ -6,8 +6,6 @@
 {"event": "turn_ended", "outcome": "completed", "reply": "…"}   or interrupted, or failed with "error"
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

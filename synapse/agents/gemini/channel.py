@@ -1,7 +1,5 @@
 """Gemini CLI: the chat file of the session. Its title shows that a turn has ended."""
 
-from __future__ import annotations
-
 import datetime
 import os
 import re

@@ -1,7 +1,5 @@
 """Finds the running agent that a command is for."""
 
-from __future__ import annotations
-
 from synapse.errors import NoSuchAgent
 from synapse.registry import AgentRegistry, Entry
 

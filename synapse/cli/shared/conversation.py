@@ -90,8 +90,6 @@ class Conversation:
             self._reply.settle()
             return leave(self._sent)
 
-    # --- one agent ----------------------------------------------------------------------------------------
-
     async def _send(self, target: str, message: str, wait: bool) -> int:
         sent = self._sending_to(await self._find(target))
         if not wait:
@@ -189,8 +187,6 @@ class Conversation:
         print(f"synapse: {sent.name} has not done it: {task.status}, {why}", file=sys.stderr)
         return 1
 
-    # --- all agents ---------------------------------------------------------------------------------------
-
     async def _broadcast(self, group: str, message: str, wait: bool) -> int:
         """Send to all other agents of this machine or of this directory; print each reply when it comes."""
         peers = self._directory.everybody(group)
@@ -229,8 +225,6 @@ class Conversation:
         if task.status == "completed":
             return name, task, 0, task.text
         return name, task, 1, f"it has not done it: {task.status}, {_why(task)}"
-
-    # --- what is shown ------------------------------------------------------------------------------------
 
     def _on_event(self, kind: str, data: Json) -> None:
         if kind == "partial" and not self._json:

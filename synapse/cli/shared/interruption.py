@@ -1,7 +1,5 @@
 """Ctrl-C during a wait: prints which tasks go on, and cancels them if the human says so."""
 
-from __future__ import annotations
-
 import asyncio
 import sys
 from collections.abc import Sequence

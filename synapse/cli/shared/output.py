@@ -1,7 +1,5 @@
 """What a command prints: JSON, or lines of text."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable
 from typing import Any

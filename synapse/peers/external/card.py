@@ -1,7 +1,5 @@
 """The card of an external agent: what it offers, and whether its address is acceptable."""
 
-from __future__ import annotations
-
 import ipaddress
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple

@@ -1,7 +1,5 @@
 """The HTTP client for external agents: it checks addresses, limits responses, and explains refusals."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections.abc import AsyncGenerator, AsyncIterator

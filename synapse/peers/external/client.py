@@ -1,7 +1,5 @@
 """The cards of external agents: reading them, and keeping what they say up to date."""
 
-from __future__ import annotations
-
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from urllib.parse import urlsplit

@@ -1,7 +1,5 @@
 """The specifications' own endpoints (`/tasks/send`), which the SDK does not know. They have no streams."""
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 from urllib.parse import quote
 

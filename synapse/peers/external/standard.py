@@ -1,7 +1,5 @@
 """A2A 1.0 and 0.3, over JSON-RPC and REST: the calls of the official SDK, through our checked HTTP client."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncGenerator, AsyncIterator, Coroutine, Iterator
 from contextlib import aclosing, contextmanager
 from typing import Any, cast

@@ -3,8 +3,6 @@
 The address is stored with the task, so that a new host of the same agent still knows it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """`/external/*`: external agents, that is, agents on other machines or of other frameworks, by alias."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Annotated, Any

@@ -1,7 +1,5 @@
 """The requests and responses of the specifications' endpoints."""
 
-from __future__ import annotations
-
 from typing import Annotated, Any, Literal
 
 from pydantic import AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field

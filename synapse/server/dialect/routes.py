@@ -4,8 +4,6 @@ It is an early form of A2A (`/tasks/send`, `/tasks/{id}`, `/message`); `server/s
 Both work on one task engine.
 """
 
-from __future__ import annotations
-
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Body, Header, Path, Query, Request

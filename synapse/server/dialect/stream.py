@@ -6,8 +6,6 @@ after it, or a new snapshot if some of them are no longer stored. The stream end
 end with `input_required`: the client that answers sees the rest in the same stream.
 """
 
-from __future__ import annotations
-
 from collections.abc import AsyncGenerator
 
 from synapse.base.states import FAILED, REJECTED

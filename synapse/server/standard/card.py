@@ -1,7 +1,5 @@
 """The agent card of the A2A standard."""
 
-from __future__ import annotations
-
 from a2a.server.request_handlers.response_helpers import agent_card_to_dict
 from a2a.types import a2a_pb2 as pb
 from google.protobuf.json_format import MessageToDict, ParseDict

@@ -1,7 +1,5 @@
 """Converts the engine's tasks into the standard's types, and the standard's messages into the engine's."""
 
-from __future__ import annotations
-
 import base64
 import binascii
 import json

@@ -1,7 +1,5 @@
 """The routes of the A2A standard: the card, JSON-RPC at `/`, HTTP+JSON under `/a2a`; versions 1.0 and 0.3."""
 
-from __future__ import annotations
-
 import functools
 import json
 import os

@@ -1,7 +1,5 @@
 """Streams of events. An event of version 1.0 is encoded once for all clients."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import AsyncGenerator, AsyncIterable, Awaitable, Callable
 from typing import Any
