@@ -72,7 +72,6 @@ class AsyncA2AClient:
     async def follow_local(
         self, endpoint: Target, task_id: str, timeout: float | None = None, **waiting: Unpack[Waiting]
     ) -> A2ATask:
-        """Wait for a task that was sent before."""
         return await self._at(endpoint).follow(task_id, timeout=self._patience(timeout), **waiting)
 
     async def get_local_task(self, endpoint: Target, task_id: str) -> A2ATask:
@@ -131,7 +130,6 @@ class AsyncA2AClient:
         return await self.peer(alias).get(task_id)
 
     async def cancel_task(self, alias: str, task_id: str) -> bool:
-        """Whether it is canceled."""
         return (await self.peer(alias).cancel(task_id)).status == "canceled"
 
     def list_agents(self) -> list[ExternalAgent]:

@@ -180,11 +180,9 @@ class AgentTerminal:
         self._type(self.profile.interrupt_keys)
 
     def stop(self) -> None:
-        """End the agent and its relay."""
         self._send(wire.pack(wire.STOP))
 
     def get_context(self, length: int = CONTEXT_LENGTH) -> str:
-        """The last characters of the rendered text."""
         return self.screen.contents(last_rows=length)[-length:]
 
     def add_output_callback(self, callback: Callable[[bytes], None]) -> None:
@@ -198,7 +196,6 @@ class AgentTerminal:
         self._status_callbacks.append(callback)
 
     def on_change(self, callback: Callable[[], None]) -> None:
-        """Call it after each key."""
         self._change_callbacks.append(callback)
 
     def remove_status_callback(self, callback: Callable[[str], None]) -> None:

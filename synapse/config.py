@@ -148,7 +148,6 @@ def unpack_settings(values: dict[str, Any], origins: dict[str, str] | None = Non
 
 
 def variable(key: str) -> str:
-    """The environment variable of a dotted key."""
     return "SYNAPSE_" + key.upper().replace(".", "__")
 
 

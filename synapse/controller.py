@@ -142,7 +142,6 @@ class TerminalController:
                 console.close()
 
     def stop(self) -> None:
-        """End the agent and wait until it is gone."""
         if not self.running:
             return
         assert self.entry is not None
@@ -177,7 +176,6 @@ class TerminalController:
         self._type((data + (submit_seq or "")).encode())
 
     def interrupt(self) -> None:
-        """Press the keys that interrupt the agent, if it is busy."""
         self._call("POST", "/terminal/interrupt")
 
     def add_output_callback(self, callback: OutputCallback) -> None:

@@ -41,7 +41,6 @@ class SSEEvent:
 
     @property
     def number(self) -> int:
-        """Its number in the task; 0 if it has none."""
         return int(self.id) if self.id.isdecimal() else 0
 
 
@@ -118,7 +117,6 @@ class TaskEventEmitter:
         return len(self._positions)
 
     def subscribe(self, keepalive: float = KEEPALIVE) -> Subscription:
-        """Every event from this call until the task ends."""
         return Subscription(self, keepalive)
 
     def enter(self) -> _Position:

@@ -28,10 +28,7 @@ class InputRouter:
     every name does. A client is made when the first message is sent, if none is given."""
 
     def __init__(
-        self,
-        registry: AgentRegistry | Any = None,
-        a2a_client: A2AClient | Any = None,
-        pattern: str = PATTERN,
+        self, registry: AgentRegistry | Any = None, a2a_client: A2AClient | Any = None, pattern: str = PATTERN
     ) -> None:
         self.registry = registry
         self.is_external_agent = False  # whether the last message went to a remote agent
@@ -60,7 +57,6 @@ class InputRouter:
 
     @property
     def command(self) -> Command | None:
-        """The last command, with its flags."""
         return self._keys.last
 
     def process_char(self, char: str) -> tuple[str, bool]:
@@ -90,12 +86,10 @@ class InputRouter:
         return (split[0], found.message) if found and split else (None, None)
 
     def get_a2a_command(self) -> tuple[str, str] | tuple[None, None]:
-        """The agent and the message of the last command."""
         last = self._keys.last
         return (last.name, last.message) if last is not None else (None, None)
 
     def reset(self) -> None:
-        """Forget the line and the last command."""
         self._keys.reset()
 
     def send_to_agent(self, name: str, message: str, want_response: bool = True) -> bool:

@@ -162,7 +162,6 @@ class StreamingOutputParser(OutputParser):
         self._fence, self._code = None, []
 
     def _goes_on_in(self, scan: "_JsonScan", line: str) -> bool:
-        """Whether a line may be part of a JSON value."""
         taken = scan.take(line)
         self._json = scan
         if not taken or scan.is_complete:

@@ -49,10 +49,7 @@ class Terminal:
         return self
 
     def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         if self._status is None:
             self.pty.signal_session(signal.SIGTERM, signal.SIGHUP)  # an interactive shell ignores SIGTERM
@@ -94,7 +91,6 @@ class Terminal:
                 )
 
     def wait_for(self, text: str, patience: float = PATIENCE) -> None:
-        """Until `text` is on the screen."""
         self.wait(lambda: text in self.screen.text(), repr(text), patience)
 
     def wait_until_gone(self, text: str, patience: float = PATIENCE) -> None:

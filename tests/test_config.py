@@ -165,10 +165,7 @@ def test_wrong_variables_are_named_together(monkeypatch: pytest.MonkeyPatch) -> 
         ("agents: {a: {port: 99999}}\n", "agents.a.port must be a whole number from 1 to 65535, not 99999"),
         ("agents: {a: {prot: 1}}\n", "agents.a.prot is not a known field (did you mean port?)"),
         ("agents: {a b: {port: 1}}\n", "agents has the key 'a b', and a key here must be a name of letters"),
-        (
-            "agents: {a: {port: 8100}, b: {port: 8100}}\n",
-            "agents.b.port is 8100, which agents.a has already",
-        ),
+        ("agents: {a: {port: 8100}, b: {port: 8100}}\n", "agents.b.port is 8100, which agents.a has already"),
     ],
 )
 def test_what_is_wrong_names_the_file_and_the_key(file: Path, text: str, expected: str) -> None:

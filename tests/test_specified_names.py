@@ -36,7 +36,7 @@ NAMES = {
     },
     "controller": {
         "TerminalController": "start stop write interrupt get_context run_interactive add_output_callback "
-        "remove_output_callback handle_stdin send_to_agent write_feedback running status output_buffer",
+        "remove_output_callback handle_stdin send_to_agent write_feedback running status output_buffer"
     },
     "event_emitter": {
         "EventEmitterRegistry": "get_or_create remove",
@@ -47,7 +47,7 @@ NAMES = {
     "input_router": {
         "InputRouter": "process_char process_input send_to_agent get_feedback_message reset is_a2a_command "
         "parse_a2a_command get_a2a_command is_escape_sequence line_buffer in_escape_sequence pending_agent "
-        "a2a_client",
+        "a2a_client"
     },
     "output_parser": {
         "ArtifactType": "TEXT CODE FILE JSON ERROR",

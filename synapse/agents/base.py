@@ -45,7 +45,6 @@ class Surroundings:
         return ""
 
     def open_files(self, suffix: str) -> list[str]:
-        """The files with this suffix that the agent's session holds open."""
         found: dict[str, None] = {}
         for pid in self._pids():
             folder = f"/proc/{pid}/fd"
@@ -63,7 +62,6 @@ class Surroundings:
 
 
 def names_in(folder: str) -> list[str]:
-    """The sorted names in a folder; none if it cannot be read."""
     try:
         return sorted(os.listdir(folder))
     except OSError:
@@ -94,14 +92,12 @@ class Channel:
         self.surroundings = surroundings
 
     def on_event(self, event: Mapping[str, Any]) -> list[Fact]:
-        """A hook or notification of the CLI."""
         return []
 
     def submitted(self) -> None:
         """Enter was pressed now."""
 
     def poll(self) -> list[Fact]:
-        """What is new in the transcript."""
         return []
 
     def unfinished(self) -> bool:

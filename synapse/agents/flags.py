@@ -42,7 +42,6 @@ def has(args: Sequence[str], flag: str) -> bool:
 
 
 def values(args: Sequence[str], *flags: str) -> list[str]:
-    """Each value of an option."""
     values = []
     for position, arg in enumerate(args):
         for flag in flags:

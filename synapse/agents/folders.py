@@ -59,7 +59,6 @@ def unknown(name: str) -> str:
 
 
 def installed_profiles() -> dict[str, str]:
-    """The profiles that come with installed packages, by name."""
     files = {name: os.path.join(folder, "profile.yaml") for name, (_, folder) in _installed().items()}
     return {name: path for name, path in files.items() if os.path.exists(path)}
 

@@ -28,7 +28,6 @@ class Fence(NamedTuple):
         return body == self.mark[0] * len(body) and _column(line[: line.index(body)]) <= self.last_column
 
     def content(self, line: str) -> str:
-        """A line of the code, without the indentation of the fence."""
         column = index = 0
         while column < self.indent and line[index : index + 1] in (" ", "\t"):
             column = _column(line[index], column)

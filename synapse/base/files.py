@@ -56,7 +56,6 @@ def cache(name: str, key: list[object], data: object) -> None:
 
 
 def changed_ns(path: str) -> int:
-    """When `path` was last changed; 0 if it cannot be read."""
     try:
         return os.stat(path).st_mtime_ns
     except OSError:

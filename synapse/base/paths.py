@@ -29,7 +29,6 @@ def registry_dir() -> str:
 
 
 def external_dir() -> str:
-    """External agents, by alias."""
     return os.path.join(a2a_home(), "external")
 
 
@@ -101,7 +100,6 @@ def control_socket(agent_id: str) -> str:
 
 
 def events_socket(agent_id: str) -> str:
-    """The listener for the agent CLI's hooks."""
     return os.path.join(runtime_dir(), agent_id[:16] + ".hook")
 
 
@@ -130,10 +128,8 @@ def agent_dir(agent_id: str) -> str:
 
 
 def log_file(name: str) -> str:
-    """Synapse's own log of an agent."""
     return os.path.join(logs_dir(), f"{name}.log")
 
 
 def output_file(name: str) -> str:
-    """The rendered output of an agent."""
     return os.path.join(logs_dir(), f"{name}.out")

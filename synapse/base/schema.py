@@ -348,7 +348,6 @@ class RecordOf(Section):
         return self.record(**others)
 
     def flat(self) -> dict[str, Field]:
-        """Every field by its dotted name, those of sections included."""
         found: dict[str, Field] = {}
         for name, field in self.declared.items():
             if isinstance(field.kind, RecordOf):

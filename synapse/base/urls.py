@@ -126,7 +126,6 @@ def _is_ipv6(host: str) -> bool:
 
 
 def _inner(ip: IPAddress) -> IPAddress:
-    """The IPv4 address that an IPv6 address stands for, if it does."""
     if isinstance(ip, ipaddress.IPv4Address):
         return ip
     if ip in _NAT64 or (ip in _COMPATIBLE and int(ip) > 1):

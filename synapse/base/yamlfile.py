@@ -109,7 +109,6 @@ def _parse(path: str, text: str, error: type[SynapseError]) -> object:
 
 
 def _loader(text: str) -> type[Any]:
-    """A safe loader that keeps dates as text."""
     import yaml
 
     # libyaml's composer overflows the C stack on deep nesting, and no depth goes without one of these.

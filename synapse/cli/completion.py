@@ -67,7 +67,6 @@ def _parser(word: str) -> Parser:
 
 
 def _after(parser: Parser, words: list[str], current: str) -> Words:
-    """What may follow `words`, which are arguments of this parser."""
     options = {name: action for action in parser._actions for name in action.option_strings}
     positionals = [action for action in parser._actions if not action.option_strings]
     value_of: argparse.Action | None = None  # the option whose value comes next

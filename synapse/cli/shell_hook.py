@@ -68,7 +68,6 @@ def program(shell: str) -> str:
 
 
 def this_shell() -> str:
-    """The shell that started this command, else the login shell."""
     for name in (_parent(), os.environ.get("SHELL", "")):
         shell = os.path.basename(name).lstrip("-")
         if shell in SHELLS:

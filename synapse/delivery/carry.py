@@ -44,12 +44,10 @@ class Carry:
         return piece, append
 
     def next_look(self, now: float) -> float:
-        """Seconds until the reply is read again."""
         channel = self.turn is not None and self.turn.accepted
         interval = PROGRESS_INTERVAL if channel else PROGRESS_INTERVAL_SCREEN
         return max(self.told_at + interval - now, PROGRESS_INTERVAL / 2)
 
 
 def mark_of(text: str) -> str:
-    """The mark of a message that begins with one."""
     return text.partition("]")[0] + "]"

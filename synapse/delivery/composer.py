@@ -30,7 +30,6 @@ def guard(text: str, expands: tuple[str, ...]) -> str:
 
 
 def can_take(text: str, bracketed: bool, limit: int) -> bool:
-    """Whether the text can be typed; else the message names a file."""
     size = len(text.encode())
     return size <= limit if bracketed else size <= PLAIN_LIMIT and "\n" not in text
 

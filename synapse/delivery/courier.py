@@ -92,7 +92,6 @@ class Delivery:
                 await asyncio.sleep(FAULT_PAUSE)
 
     async def _next_task(self) -> Task:
-        """Wait until the agent can take the next task."""
         while True:
             if not self._store.taken_over:
                 self._begun += self.engine.take_up()
@@ -215,7 +214,6 @@ class Delivery:
         return True
 
     async def _follow(self, carry: Carry) -> None:
-        """Follow the turn to its end."""
         task = carry.task
         while not task.ended:
             turn = carry.turn
@@ -328,7 +326,6 @@ class Delivery:
         self.look_soon()
 
     async def _pause(self, seconds: float | None) -> None:
-        """Wait for news, or for so many seconds."""
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 await self._news.wait()

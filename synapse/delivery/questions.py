@@ -66,7 +66,6 @@ class Questions:
             self.engine.store.provide_input(task.id, text)
 
     def _open_prompt(self, task: Task) -> InputPrompt:
-        """The prompt that the task has reported."""
         prompt, asked = self.controller.observer.prompt, task.prompt
         asks = self.controller.status == INPUT_REQUIRED and task.state == ASKS
         if not asks or prompt is None or (asked is not None and asked.get("prompt") != prompt.prompt_text):

@@ -43,7 +43,6 @@ class Stage:
         return self._terminal.screen.text()
 
     def caption(self, title: str, *lines: str) -> None:
-        """What happens now, and the command that does it."""
         if self.live:
             self._caption = [title, *lines][: CAPTION - 1]
             self._draw()
@@ -64,7 +63,6 @@ class Stage:
         self.print(self.text)
 
     def print(self, text: str) -> None:
-        """The output of a command."""
         lines = [line.rstrip() for line in text.strip("\n").split("\n")]
         if self.live:
             self._caption = [*self._caption[:2], *(f"  {line}" for line in lines)][: CAPTION - 1]
@@ -90,7 +88,6 @@ class Stage:
         self.linger(0.1)
 
     def rest(self, seconds: float) -> None:
-        """Waits, and draws what changes."""
         until = time.monotonic() + seconds
         while (left := until - time.monotonic()) > 0:
             self._pump(min(left, 0.04))

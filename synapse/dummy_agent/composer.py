@@ -40,7 +40,6 @@ class Composer:
         self._put([])
 
     def submit(self) -> str:
-        """Empties the editor, and adds the text to the history."""
         text = self.text
         if text.strip():
             self._history.append(self.cells)

@@ -99,7 +99,6 @@ class Console:
         self._reading = False  # otherwise select would report the end of the input for ever
 
     def write(self, text: str | bytes) -> None:
-        """Writes all of it, and waits while the terminal is full."""
         data = text.encode("utf-8", "replace") if isinstance(text, str) else text
         while data:
             data = data[self.offer(data) :]
@@ -109,7 +108,6 @@ class Console:
                     self._collect()
 
     def offer(self, data: bytes) -> int:
-        """Writes as much as the terminal takes now."""
         if not self._own:
             data = data[:_PIPE_CHUNK] if select.select([], [self._out], [], 0)[1] else b""
         try:

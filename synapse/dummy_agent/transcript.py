@@ -31,7 +31,6 @@ class Transcript:
         self.close()
 
     def extend(self, mark: str, text: str) -> None:
-        """Adds to the open block, or opens one."""
         if not self._blocks or not self._blocks[-1].open:
             self._blocks.append(Block(mark, ""))
         self._blocks[-1].text += for_output(text)

@@ -39,7 +39,6 @@ class Busy:
         return self._began + self.seconds + 1
 
     def moved(self, now: float) -> bool:
-        """Whether the second has changed since the last call."""
         passed = int(now - self._began)
         changed, self.seconds = passed != self.seconds, passed
         return changed

@@ -98,7 +98,6 @@ class OutputLog:
 
 
 def _common(a: list[str], b: list[str]) -> int:
-    """How many lines two lists have in common from the start."""
     if a == b[: len(a)]:  # the usual case, and much quicker
         return len(a)
     pairs = enumerate(zip(a, b, strict=False))
@@ -144,7 +143,6 @@ class ScreenLog:
             self._looks_left = LOOKS_IN_BURST
 
     def _look(self) -> bool:
-        """Whether to look again later."""
         if self.screen.alternate_screen:
             return False
         lines = self.screen.contents().split("\n")

@@ -31,7 +31,6 @@ class Chord:
         self.rest = b""  # what came after a complete chord
 
     def feed(self, data: bytes) -> tuple[bytes, bool]:
-        """What to pass on, and whether the chord is complete."""
         stream = self._stream
         if not self._armed and stream.idle and b"\x1b" not in data and self._first_byte not in data:
             return data, False  # as nearly all keys

@@ -198,7 +198,6 @@ def _meaning(match: re.Match[bytes]) -> Meaning:
 
 
 def _named(name: str | None, held: int, body: bytes | str) -> Meaning:
-    """A key with its modifiers in a fixed order."""
     if not name or held < 0:
         return OTHER, body if isinstance(body, str) else body.decode("latin-1")
     if not held:

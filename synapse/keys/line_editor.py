@@ -156,7 +156,6 @@ class LineEditor:
             self.forget()
 
     def _cut(self, move: Callable[[LineEditor], None]) -> None:
-        """Remove the text that `move` crosses."""
         before = self.cursor
         move(self)
         if self.known:
@@ -164,7 +163,6 @@ class LineEditor:
             self.text, self.cursor = self.text[:start] + self.text[end:], start
 
     def _row(self) -> tuple[int, int]:
-        """Where the row of the cursor starts and ends."""
         end = self.text.find("\n", self.cursor)
         return self.text.rfind("\n", 0, self.cursor) + 1, len(self.text) if end < 0 else end
 

@@ -51,7 +51,6 @@ class KeyRouter:
         self._before = ("", 0)  # the line of the last command, and where the cursor was
 
     def feed(self, data: bytes) -> list[Action]:
-        """The actions for these keys, in order."""
         actions: list[Action] = []
         while data:
             done, data = self.step(data)
@@ -170,7 +169,6 @@ class KeyRouter:
 
     @property
     def is_empty(self) -> bool:
-        """Whether the composer holds nothing that the human typed."""
         return self.editor.is_empty and not self._decoder.in_paste
 
     def restore(self) -> None:
@@ -178,6 +176,5 @@ class KeyRouter:
         self.editor.text, self.editor.cursor = self._before
 
     def reset(self) -> None:
-        """The composer is empty."""
         self.editor.clear()
         self.last = None

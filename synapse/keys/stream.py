@@ -38,7 +38,6 @@ class KeyStream:
 
     @property
     def idle(self) -> bool:
-        """Whether no sequence and no paste has begun."""
         return not self._decoder.pending and not self._decoder.in_paste
 
     @property

@@ -22,7 +22,6 @@ _TERMINAL_VARIABLES = (
 
 
 def find_command(profile: Profile) -> list[str]:
-    """The command with its program as a path that can be started."""
     program, *rest = profile.command
     if os.sep in program:
         found = program if os.access(program, os.X_OK) and not os.path.isdir(program) else None

@@ -96,7 +96,6 @@ class _Drawings:
     once: bytes = b""  # sent with the next drawing, such as a copy to the clipboard
 
     def leave(self, now: float) -> None:
-        """The drawing is no longer on the screen."""
         if self.shown is not None:
             self.shown, self.left_at = None, now
 
@@ -293,7 +292,6 @@ class Display:
         self._put(boxes, once + painting.draw, painting.erase, painting.synchronise, over)
 
     def _repaint(self) -> None:
-        """Repaint the whole screen; the boxes follow in the next drawing."""
         if not self._placement.is_known and self._placement.questions_left:
             self._ask_place()
             return

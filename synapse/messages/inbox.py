@@ -77,7 +77,6 @@ class Entry:
 
     @property
     def stale_at(self) -> float:
-        """When its toast disappears."""
         if self.is_under_way and self.ended is not None:
             return self.ended + AFTER
         return self.changed + SECONDS[self.state]
@@ -173,7 +172,6 @@ class Inbox:
         return not self._entries
 
     def focus(self, on: bool) -> None:
-        """Open or close the panel: the chord was pressed."""
         self.focused = on
         self._answering, self._note = None, ""
         if on:  # at an open question, else the last reply or failure, else the last message sent

@@ -122,7 +122,6 @@ class Messenger:
         message.address, message.target = peer.address, peer.name
 
     def _refuse(self, refusal: Mapping[str, Any]) -> None:
-        """Show why a line for another agent stays in the composer."""
         self._refused += 1
         name = f"refused-{self._refused}"
         self.inbox.sending(name, str(refusal["name"]), str(refusal["line"]))
@@ -162,7 +161,6 @@ class Messenger:
             self._peers.pop(message.id, None)
 
     async def _start(self, message: PendingMessage) -> None:
-        """Start the agent, unless it was started meanwhile."""
         self._progress(message, boxes.SENDING, f"starting {message.target}")
         try:
             await self.starter.start(message.target)
@@ -193,11 +191,7 @@ class Messenger:
             self._check_first(peer, message)
             request = f"errand/{message.id}"  # running agents know earlier requests by this form
             task = await peer.send(
-                message.message,
-                priority=message.priority,
-                wait=message.wait,
-                request_id=request,
-                **options,
+                message.message, priority=message.priority, wait=message.wait, request_id=request, **options
             )
             if message.wait or task.delivered:
                 return task
@@ -302,7 +296,6 @@ class Messenger:
             self.changed()
 
     def _hand_over(self, message: PendingMessage) -> None:
-        """The reply becomes a task of this terminal's agent."""
         try:
             self.engine.submit(
                 text_message(message.reply),

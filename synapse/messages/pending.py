@@ -52,7 +52,6 @@ class PendingMessages:
         self._known: dict[str, PendingMessage] = {}
 
     def load(self) -> list[PendingMessage]:
-        """The messages of this run, in the order of sending."""
         found = []
         try:
             names = os.listdir(self.folder)

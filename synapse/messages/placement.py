@@ -36,7 +36,6 @@ class Placement:
         return (cols, rows - above), above
 
     def ask(self, now: float) -> bool:
-        """Whether to query the terminal now."""
         if now - self.asked_at < ASK_AGAIN:
             return False
         self.questions_left -= 1

@@ -96,7 +96,6 @@ class Source(Protocol):
         """The peer for the second part of an address. If it has ended, its calls raise."""
 
     def author(self, sender: Json) -> Peer | None:
-        """The sender of a task, if it can be reached."""
         return None
 
     def everybody(self, here: bool) -> list[Peer]:

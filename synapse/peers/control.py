@@ -23,7 +23,6 @@ class _UnixConnection(http.client.HTTPConnection):
 def call(
     entry: Entry, method: str, path: str, body: object = None, timeout: float = 10.0
 ) -> dict[str, object]:
-    """The JSON response to one request."""
     name = entry["name"]
     connection = _UnixConnection(str(entry["socket"]), timeout)
     try:

@@ -65,12 +65,10 @@ class Directory:
         return self._sources[kind].at(place, name)
 
     def author(self, sender: Json) -> Peer | None:
-        """The sender of a task, if it can be reached."""
         found = (source.author(sender) for source in self._sources.values())
         return next(filter(None, found), None)
 
     def everybody(self, name: str = ALL) -> list[Peer]:
-        """The peers that `all` or `all-here` means."""
         here = name.casefold() == ALL_HERE
         found = [peer for source in self._sources.values() for peer in source.everybody(here)]
         if here and not found:

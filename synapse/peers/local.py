@@ -191,11 +191,7 @@ class _Follower:
     """Reads a task's stream, over as many connections as it takes."""
 
     def __init__(
-        self,
-        peer: LocalPeer,
-        task: A2ATask,
-        on_event: OnEvent | None = None,
-        through_questions: bool = False,
+        self, peer: LocalPeer, task: A2ATask, on_event: OnEvent | None = None, through_questions: bool = False
     ) -> None:
         self._peer = peer
         self._task = task
@@ -374,6 +370,5 @@ async def _last_known(task_id: str, error: TargetError) -> A2ATask:
 
 
 async def _rest(pause: float) -> float:
-    """Sleep, and return the next pause."""
     await asyncio.sleep(pause)
     return min(pause * 2, LONGEST_PAUSE)

@@ -169,7 +169,6 @@ def state_word(said: object) -> str:
 
 
 def objects(value: object) -> list[Json]:
-    """The objects in a JSON list."""
     return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
 
 
@@ -190,7 +189,6 @@ def _is_derived(artifact: Json) -> bool:
 
 
 def _shown(artifact: Json) -> Json:
-    """The artifact with the pieces of a streamed text joined."""
     parts = artifact.get("parts")
     if not isinstance(parts, list) or not parts or not all(set(part) <= {"type", "text"} for part in parts):
         return artifact

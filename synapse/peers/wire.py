@@ -29,7 +29,6 @@ def task_of(result: Json, task_id: str) -> A2ATask:
 
 
 def events_of(result: Json) -> Iterator[Event]:
-    """The events of a response, or of one event of a stream."""
     kind = kind_of(result)
     held = result.get(kind)
     return _READERS[kind](held if isinstance(held, dict) else result) if kind else iter(())

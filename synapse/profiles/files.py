@@ -8,12 +8,10 @@ from synapse.errors import ProfileError
 
 
 def profile_names() -> list[str]:
-    """The name of every file, valid or not."""
     return sorted(all_files())
 
 
 def user_file(name: str) -> str | None:
-    """The user's own file for a name."""
     base = os.path.join(paths.user_profiles_dir(), name)
     found = [base + end for end in (".yaml", ".yml") if os.path.lexists(base + end)]
     if len(found) > 1:

@@ -148,7 +148,6 @@ def instruction_arguments(profile: Profile, text: str) -> list[str]:
 
 
 def _find(name: str) -> tuple[str, str]:
-    """The file for a name, and its source."""
     if name in RESERVED:
         raise ProfileError(
             f"{name} is a word of synapse itself and cannot name a profile; see `synapse profiles`"

@@ -38,7 +38,6 @@ class CursorQuery:
 
     @property
     def age(self) -> float:
-        """Seconds since the question."""
         return self._clock() - self._asked_at
 
     def take(self, data: bytes) -> bytes:

@@ -250,7 +250,6 @@ class Front:
         self._rewatch()
 
     def _restore_terminal(self) -> None:
-        """Write everything, undo the modes, restore termios."""
         assert self.console is not None
         self.remove_overlay()
         self.console.write(self.read_modes().undo())

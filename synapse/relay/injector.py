@@ -48,7 +48,6 @@ class Injector:
         return self._current is not None or self._reserved
 
     def known(self) -> list[str]:
-        """The ids of injections that were typed or are being typed."""
         return [*self.done, *([self._current] if self._current is not None else [])]
 
     def hold(self, data: bytes, release: Callable[[bytes], None]) -> None:

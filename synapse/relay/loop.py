@@ -207,7 +207,6 @@ class Relay:
         self._exited = self._exited or self._pty.exited()
 
     def stop(self, why: str) -> None:
-        """Ask the agent to end, and kill it if it does not."""
         if self.stopping:
             return
         self._log(f"stopping: {why}")
@@ -282,10 +281,7 @@ class Relay:
             self._on_ready()
         elif kind == wire.INJECT:
             self.injector.inject(
-                payload,
-                keys=self.keyboard.keys,
-                output=self._link.written,
-                suspended=self.front.suspended,
+                payload, keys=self.keyboard.keys, output=self._link.written, suspended=self.front.suspended
             )
         elif kind == wire.NAMES:
             self.keyboard.set_routing(payload)

@@ -53,7 +53,6 @@ class Outbox:
         self._count = 0
 
     def send(self, command: Command) -> None:
-        """Send the host a line. No injection may be running."""
         self._count += 1
         name = f"{self._run}-{self._count}"
         fields = ("name", "message", "wait", "priority", "timeout", "line")
@@ -65,7 +64,6 @@ class Outbox:
         self._reactor.later(ANSWER_TIMEOUT, lambda: self._wait_no_longer(name))
 
     def taken(self, payload: bytes) -> None:
-        """The host has stored a line, or has refused it."""
         answer = jsontext.loads(payload.decode())
         name, refusal = str(answer["id"]), answer.get("refused") or answer.get("kept")
         if self._kept.pop(name, None) is None:

@@ -80,7 +80,6 @@ class OverlayLayer:
         self._set_focus(False)
 
     def reset(self) -> None:
-        """The terminal was replaced or is gone."""
         self.forget()
         self._made = None
         if self.focused:
@@ -95,7 +94,6 @@ class OverlayLayer:
         return self._made
 
     def take(self, data: bytes) -> bytes:
-        """The keys among these that are for the agent."""
         if not self._watching and not self.focused:
             return data
         out = b""

@@ -25,7 +25,6 @@ _READ_SIZE = 16384  # Linux gives at most 4 KB
 
 
 def get_winsize(fd: int) -> bytes:
-    """The kernel's own struct winsize of a terminal."""
     return fcntl.ioctl(fd, termios.TIOCGWINSZ, bytes(_WINSIZE.size))
 
 
@@ -50,11 +49,7 @@ class Pty:
 
     @classmethod
     def spawn(
-        cls,
-        argv: Sequence[str],
-        env: Mapping[str, str],
-        winsize: bytes,
-        attributes: list[Any] | None = None,
+        cls, argv: Sequence[str], env: Mapping[str, str], winsize: bytes, attributes: list[Any] | None = None
     ) -> Pty:
         """Start `argv` in a session of its own on a new terminal. OSError if it cannot be started."""
         master, slave = os.openpty()
@@ -167,7 +162,6 @@ class Pty:
         return os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
 
     def stopped(self) -> bool:
-        """Whether the agent has stopped itself since the last call."""
         if not hasattr(os, "waitid"):
             self._look()
             stopped, self._stopped = self._stopped, False

@@ -40,7 +40,6 @@ class Reactor:
         heapq.heappush(self._timers, (time.monotonic() + seconds, self._count, call))
 
     def turn(self) -> None:
-        """Wait for events and timers, and run what is due."""
         timeout = max(self._timers[0][0] - time.monotonic(), 0.0) if self._timers else None
         for key, events in self._selector.select(timeout):
             if self._watched.get(key.fd):  # not removed by a call before it

@@ -36,7 +36,6 @@ class Spool:
         self.held_back = False
 
     def add(self, *parts: bytes) -> None:
-        """A frame, in one piece or more."""
         for part in parts:
             self._frames.append(part)
             self._added += len(part)
@@ -53,7 +52,6 @@ class Spool:
 
     @property
     def waiting(self) -> bool:
-        """Whether there is something to offer to the host."""
         return bool(self._frames) and not self.stuck
 
     def look(self, host: _socket.socket) -> bool:

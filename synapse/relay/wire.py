@@ -123,7 +123,6 @@ class Unpacker:
 
 
 def joined(frames: Iterable[tuple[int, bytes]]) -> Iterator[tuple[int, bytes]]:
-    """The same frames, with consecutive OUTPUT frames joined into one."""
     for kind, group in groupby(frames, key=lambda frame: frame[0]):
         if kind == OUTPUT:
             yield OUTPUT, b"".join(payload for _, payload in group)

@@ -22,7 +22,6 @@ class About:
 
     @property
     def what(self) -> str:
-        """The kind of agent, for humans."""
         return self.title or self.agent_type
 
     @property

@@ -103,7 +103,6 @@ class PushSender:
             del self._lines[key]
 
     def post_soon(self, url: str, body: Json) -> None:
-        """`post` in a task of its own."""
         self._run(self.post(url, body))
 
     async def post(self, url: str, body: Json | bytes, headers: Mapping[str, str] | None = None) -> bool:
@@ -161,7 +160,6 @@ class PushSender:
         worker.add_done_callback(self._workers.discard)
 
     async def close(self) -> None:
-        """Drop everything that is waiting."""
         for worker in self._workers:
             worker.cancel()
         await asyncio.gather(*self._workers, return_exceptions=True)

@@ -105,6 +105,5 @@ class Shell:
 
 
 def _requested_status(line: str, otherwise: int) -> int:
-    """The exit status that `exit N` names."""
     words = line.split()
     return int(words[1]) & 0xFF if len(words) == 2 and words[1].isdecimal() else otherwise

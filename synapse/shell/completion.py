@@ -52,7 +52,6 @@ def for_agent(text: str, agents: Sequence[Listed], sent: Iterable[str]) -> Itera
 
 
 def for_shell(text: str, path: str) -> Iterator[Choice]:
-    """Files for the last word; programs where a command begins."""
     found = _WORD.search(text)
     word = found[0] if found else ""
     before = text[: len(text) - len(word)].rstrip(" \t")

@@ -33,7 +33,6 @@ class History:
                 file.write(_encoded(line))
 
     def sent(self) -> list[str]:
-        """The lines for agents, the newest first, without duplicates."""
         return list(dict.fromkeys(line for line in reversed(self.entries) if line.startswith("@")))
 
 

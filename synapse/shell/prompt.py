@@ -66,7 +66,6 @@ class EditorReader:
                 self._background = b""
 
     def _queue_keys(self, keys: str) -> None:
-        """Handle these keys as if they were pressed next."""
         pressed: list[KeyPress] = []
         parser = Vt100Parser(pressed.append)
         parser.feed(keys)

@@ -40,7 +40,6 @@ class PromptMarks:
         return bytes(shown)
 
     def rest(self) -> bytes:
-        """The bytes that were held back and are not part of a mark."""
         kept, self._kept = self._kept, b""
         return b"" if self.hidden else kept
 

@@ -61,7 +61,6 @@ class Database:
             self._db.close()
 
     def read(self, sql: str, values: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
-        """The rows; none, if the disk cannot be read."""
         return self.try_read(sql, values) or []
 
     def try_read(self, sql: str, values: tuple[Any, ...] = ()) -> list[tuple[Any, ...]] | None:

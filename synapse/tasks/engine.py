@@ -206,7 +206,6 @@ class TaskEngine:
         return task, self.emitters.get_or_create(task.id).subscribe(keepalive)
 
     def find(self, task_id: str) -> Task:
-        """By its id, or by the beginning of its id."""
         try:
             return self.store.get(task_id)
         except TaskNotFound:
@@ -217,7 +216,6 @@ class TaskEngine:
 
     @property
     def waiting(self) -> list[Task]:
-        """In the order in which the agent gets them."""
         return sorted(self._waiting, key=lambda task: (-task.priority, task.arrival))
 
     def first(self) -> Task | None:
@@ -256,7 +254,6 @@ class TaskEngine:
         return begun
 
     def progress(self, task: Task, text: str, append: bool) -> None:
-        """The reply so far: a continuation, or all of it."""
         self.store.add_artifact(task.id, reply_artifact(mended(text), "partial"), append, last=False)
 
     def asks(self, task: Task, prompt: Json) -> None:

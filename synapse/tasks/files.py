@@ -13,12 +13,10 @@ from synapse.tasks.task import Json
 
 
 def keep_text(folder: str, task_id: str, number: int, text: str) -> str:
-    """Write the text to a file; returns its path."""
     return _write(folder, task_id, f"message-{number}.md", text.encode())
 
 
 def keep_files(folder: str, task_id: str, message: Json) -> Json:
-    """Write the attached files; returns the message with their paths."""
     parts = []
     for part in message.get("parts", []):
         if part.get("type") == "file" and isinstance(part.get("bytes"), str):

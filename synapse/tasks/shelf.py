@@ -37,7 +37,6 @@ def _rank(task: Task) -> int:
 
 
 def find_task(task_id: str) -> tuple[str, Task]:
-    """The task whose id begins with this, with its agent's id."""
     known, task = _find(task_id)
     if not task.ended and not AgentRegistry().is_alive(known):
         _end(task)

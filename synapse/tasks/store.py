@@ -190,7 +190,6 @@ class TaskStore:
         return int(found[0][0]) if found else 0
 
     def events(self, task_id: str, after: int = 0) -> list[SSEEvent]:
-        """The stored events of a task after the one of that number."""
         found = self._db.read(
             "SELECT sequence, kind, data FROM events WHERE task_id = ? AND sequence > ? ORDER BY sequence",
             (task_id, after),
@@ -318,7 +317,6 @@ class TaskStore:
         return statements
 
     def _prune(self) -> None:
-        """Remove the oldest ended tasks, beyond the number to keep."""
         old = f"SELECT id FROM tasks WHERE state IN ({_ENDED}) ORDER BY arrival DESC LIMIT -1 OFFSET ?"
         values = (self.keep,)
         dropped = [row[0] for row in self._db.read(old, values)]

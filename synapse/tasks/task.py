@@ -102,12 +102,10 @@ class Task:
 
     @property
     def short_id(self) -> str:
-        """The id that the agent sees."""
         return self.id[:8]
 
     @property
     def reply(self) -> str:
-        """The text of the agent's answer so far."""
         return "".join(
             str(part.get("text", ""))
             for artifact in self.artifacts
@@ -116,7 +114,6 @@ class Task:
         )
 
     def take_artifact(self, artifact: Json, append: bool) -> None:
-        """Add an artifact, or replace or continue the one of the same id."""
         ids = [known["artifact_id"] for known in self.artifacts]
         place = ids.index(artifact["artifact_id"]) if artifact["artifact_id"] in ids else len(ids)
         if append and place < len(ids):
@@ -153,7 +150,6 @@ def artifact_to_dict(artifact: Json) -> Json:
 
 
 def joined(parts: list[Json]) -> list[Json]:
-    """The parts with adjacent pieces of streamed text joined."""
     out: list[Json] = []
     for is_text, run in groupby(parts, lambda part: set(part) == {"type", "text"} and part["type"] == "text"):
         pieces = list(run)
@@ -166,7 +162,6 @@ def text_message(text: str, role: str = "user", **more: Any) -> Json:
 
 
 def message_text(message: Json) -> str:
-    """The message as text."""
     pieces = []
     for part in message.get("parts", ()):
         if part.get("type") == "text":

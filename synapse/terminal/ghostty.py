@@ -137,7 +137,6 @@ class GhosttyScreen:
         return (out + self._format(self._rows("active"), *_ALL)).encode()
 
     def _rows(self, part: str) -> Any:
-        """All rows of the active screen or of the history, as a selection."""
         cols, rows = self.size
         rows = self.has_scrolled() if part == "history" else rows
         selection = init_sized("GhosttySelection")

@@ -144,7 +144,6 @@ def _line(spans: list[Span], width: int) -> Lines:
 
 
 def _from(spans: list[Span], start: int) -> list[Span]:
-    """The spans without their first `start` characters."""
     left = []
     for text, look in spans:
         if text[start:]:

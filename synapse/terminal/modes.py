@@ -9,9 +9,7 @@ import re
 # Only what changes a mode. The look-ahead rejects colours and cursor movement, most of any output, at once:
 # trying the alternatives on each of them took as long as all other work of the relay.
 _CHANGES = re.compile(rb"\x1b(?!\[[0-9;]*+[A-Zfm])(?:\[(?:[?>=<][0-9;:]*[hlum]|[0-9;]*r|[0-9]* q|!p)|[=>c])")
-_PARTS = re.compile(
-    rb"\x1b(?:\[(?:([?>=<])([0-9;:]*)([hlum])|([0-9;]*)(r)|([0-9]*) (q)|(!p))|([=>c]))",
-)
+_PARTS = re.compile(rb"\x1b(?:\[(?:([?>=<])([0-9;:]*)([hlum])|([0-9;]*)(r)|([0-9]*) (q)|(!p))|([=>c]))")
 _SIMPLE_LIMIT = 256
 _COMPLETE = re.compile(rb"\x1b(?:\[[0-?]*[ -/]*[@-~]|[^\[])")
 _LONGEST = 64  # bytes of the sequences above
@@ -106,7 +104,6 @@ class ModeTracker:
                 stack.append(new)
 
     def is_set(self, number: int) -> bool:
-        """Whether DEC private mode `number` is on."""
         return self._private.get(number, number in _ON_BY_DEFAULT)
 
     def undo(self) -> bytes:

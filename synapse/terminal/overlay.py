@@ -54,7 +54,6 @@ class Area(NamedTuple):
 
 
 def drawable_area(size: tuple[int, int]) -> Area | None:
-    """The part of a terminal of this size that may be covered."""
     cols, rows = size
     if cols < SMALLEST[0] or rows < SMALLEST[1]:
         return None
@@ -241,7 +240,6 @@ def _is_sure(text: str) -> bool:
 
 
 def blank_rows(screen: Screen) -> int:
-    """How many rows at the top are blank."""
     rows = screen.text().split("\n")
     return next((number for number, row in enumerate(rows) if row.strip()), 0)
 

@@ -187,7 +187,6 @@ def _at_start(rows: Sequence[str], look: Look) -> Shown | None:
 
 
 def _shown(rows: Sequence[str], look: Look) -> Shown | None:
-    """The error directly above the composer."""
     at = len(rows) - 1
     while at >= 0 and matches(look.after_error, rows[at]):
         at -= 1

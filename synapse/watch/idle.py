@@ -62,7 +62,6 @@ class IdleDetector:
         return self._uses_pattern and not (self._only_at_startup and self._started)
 
     def shows_idle(self, text: Callable[[], str], mode: Callable[[int], bool]) -> bool:
-        """Whether the screen matches the pattern now."""
         if self._mode is not None:
             return mode(self._mode)
         return self._regex is not None and self._regex.search(text()) is not None

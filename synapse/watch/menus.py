@@ -161,7 +161,6 @@ def _kind(options: Iterable[str]) -> str:
 
 
 def matches(patterns: Iterable[str], row: str) -> bool:
-    """Whether one of them is at the left edge of the row."""
     return any(re.match(pattern, row) for pattern in patterns)
 
 

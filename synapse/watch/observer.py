@@ -62,12 +62,10 @@ class Observer:
         self._resolve(now)
 
     def event(self, event: Mapping[str, Any], now: float) -> None:
-        """A hook or a notification of the CLI."""
         self._take(self._channel.on_event(event), now)
         self._resolve(now)
 
     def key(self, submits: bool, now: float) -> None:
-        """A human typed a key."""
         self._last.key = now
         if submits:
             self.submit(now)

@@ -68,7 +68,6 @@ class InputRequiredDetector:
             self._added[kind] += _compile([(pattern, options)])
 
     def detect(self, output: str) -> InputPrompt | None:
-        """What the last line of `output` asks."""
         if not self.enabled:
             return None
         last_line = output.strip().rsplit("\n", 1)[-1].strip()

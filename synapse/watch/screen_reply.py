@@ -196,7 +196,6 @@ def _before_question(rows: list[str], marks: Marks) -> list[str]:
 
 
 def _before_next(rows: list[str], lead: str) -> list[str]:
-    """Up to the echo of a later turn."""
     end = next((n for n, row in enumerate(rows) if lead and row.startswith(lead)), len(rows))
     return rows[:end]
 

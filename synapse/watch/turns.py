@@ -70,7 +70,6 @@ class TurnTracker:
         return forget
 
     def on_said(self, said: Callable[[Turn], None]) -> None:
-        """Call it whenever the current turn has a new message."""
         self._said.append(said)
 
     def take(self, fact: Fact, now: float) -> None:
@@ -98,7 +97,6 @@ class TurnTracker:
             self._begin(prompt, now)
 
     def take_up(self, prompt: str, now: float) -> None:
-        """Continue a turn that began before this host."""
         if self.current is None:
             self._begin(prompt, now).busy = True
 
@@ -122,7 +120,6 @@ class TurnTracker:
             last.error = error
 
     def abandon(self, outcome: str, error: dict[str, Any] | None, now: float) -> None:
-        """The agent has exited."""
         if self.current is not None:
             self.current.error = error
             self._end(self.current, outcome, now, None)

@@ -24,11 +24,7 @@ class Typist:
 
 def stash(tmp_path: Path, text: str) -> tuple[DraftStash, Any, Typist]:
     controller: Any = SimpleNamespace(
-        profile=load_profile("dummy"),
-        draft=True,
-        draft_text=text,
-        last_key=0.0,
-        takes_pastes=True,
+        profile=load_profile("dummy"), draft=True, draft_text=text, last_key=0.0, takes_pastes=True
     )
     controller.set_draft = lambda empty, text: None
     typist: Any = Typist()

@@ -14,19 +14,7 @@ from synapse.dummy_agent.composer import Composer
 from synapse.dummy_agent.keys import Decoder, Event
 from synapse.dummy_agent.painter import Canvas, Scroller, fit
 from synapse.dummy_agent.script import DIRECTIVES, flood_block, split_mark, steps, words
-from synapse.dummy_agent.steps import (
-    Crash,
-    Die,
-    Exit,
-    Fact,
-    Flood,
-    Question,
-    Raw,
-    Step,
-    Text,
-    Title,
-    Wait,
-)
+from synapse.dummy_agent.steps import Crash, Die, Exit, Fact, Flood, Question, Raw, Step, Text, Title, Wait
 from synapse.dummy_agent.transcript import Transcript
 from synapse.terminal.cells import crop, width, wrap
 

@@ -141,9 +141,7 @@ def test_a_host_ends_even_when_a_lock_is_never_released(home: Home) -> None:
     assert "cleaning up" in Path(paths.log_file("a")).read_text()
 
 
-def test_a_server_is_loaded_at_the_first_connection_and_the_standard_when_asked_for(
-    home: Home,
-) -> None:
+def test_a_server_is_loaded_at_the_first_connection_and_the_standard_when_asked_for(home: Home) -> None:
     relay = Relay(home)
     relay.wire.sendall(relay.hello())
     assert relay.wire.recv(100)

@@ -336,7 +336,7 @@ SCREENS = {
     ],
     ("gemini", True): [
         f"{' ' * 60}? for shortcuts\n{RULE}\n Shift+Tab to accept edits\n{'▄' * 80}\n"
-        f" >   Type your message or @path/to/file\n{'▀' * 80}\n workspace (/directory)\n /work   no sandbox",
+        f" >   Type your message or @path/to/file\n{'▀' * 80}\n workspace (/directory)\n /work   no sandbox"
     ],
     ("gemini", False): [
         f" ⠴ Thinking... (esc to cancel, 0s)\n{RULE}\n Shift+Tab to accept edits\n{'▄' * 80}\n"

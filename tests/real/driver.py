@@ -38,10 +38,7 @@ class Driver(Terminal):
         return self
 
     def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         # To all at once: the first of Gemini's two processes ends only after the second.
         self.pty.signal_session(signal.SIGTERM)

@@ -288,9 +288,7 @@ def test_an_agent_in_the_foreground_refuses_others_and_ends_with_its_terminal(tm
     other = world.human()
     other.attach()
     world.until(lambda: other.events, "an answer")
-    assert other.events == [
-        {"event": "refused", "why": "it runs in the foreground of another terminal"},
-    ]
+    assert other.events == [{"event": "refused", "why": "it runs in the foreground of another terminal"}]
     os.write(master, b"\x1dd")  # no chord: there is nothing to detach from
     world.until(lambda: world.typed == b"\x1dd", "the keys")
     os.close(master)

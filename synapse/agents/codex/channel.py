@@ -158,7 +158,6 @@ class CodexChannel(Channel):
 
 
 def _notified(event: Mapping[str, Any]) -> list[Fact]:
-    """The turn in a notification."""
     asked, message = event.get("input-messages"), event.get("last-assistant-message")
     prompts = [text for text in asked if isinstance(text, str)] if isinstance(asked, list) else []
     return [

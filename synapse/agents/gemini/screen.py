@@ -3,7 +3,5 @@
 from synapse.agents.look import ErrorLine, Look, Marks
 
 LOOK = Look(
-    line_marks="●✦✕",
-    errors=(ErrorLine(r"✕\s(.+)", own=True),),
-    reply=Marks(answer="✦✕", numbering="✦"),
+    line_marks="●✦✕", errors=(ErrorLine(r"✕\s(.+)", own=True),), reply=Marks(answer="✦✕", numbering="✦")
 )

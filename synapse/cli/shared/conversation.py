@@ -42,7 +42,6 @@ class PlainReply:
         return bool(self._printed)
 
     def partial(self, text: str) -> None:
-        """Print what is new in the reply so far."""
         text = for_output(text.removesuffix("\r"))  # its `\n` may come with the next piece
         if self._streams and text.startswith(self._printed):
             print(text[len(self._printed) :], end="", flush=True)

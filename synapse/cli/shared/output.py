@@ -8,7 +8,6 @@ from synapse.base.text import for_output
 
 
 def question(prompt: dict[str, Any] | None) -> str:
-    """What an agent asks, with the options that it offers."""
     text, options = (prompt or {}).get("prompt") or "", (prompt or {}).get("options")
     return for_output(f"{text} [{', '.join(map(str, options))}]" if options else str(text))
 

@@ -83,7 +83,6 @@ class ExternalAgentRegistry:
         return True
 
     def get(self, alias: str) -> ExternalAgent | None:
-        """By its alias, in any case."""
         if not ALIAS.fullmatch(alias):
             return None
         exact = self._read(f"{alias}.json")
@@ -117,7 +116,6 @@ class ExternalAgentRegistry:
             return None
 
     def free_alias(self, wanted: str) -> str:
-        """An unused alias, made from a name."""
         base = re.sub(r"[^A-Za-z0-9._-]+", "-", wanted.strip()).strip("-._").lower()[:56]
         base = base if base and base not in RESERVED_NAMES else "agent"
         aliases = chain([base], (f"{base}-{number}" for number in count(2)))

@@ -56,7 +56,6 @@ def read_card(card: object, url: str, where: str) -> ExternalAgent:
 
 
 def changes(before: ExternalAgent, after: ExternalAgent) -> list[str]:
-    """Which parts of the card have changed."""
     return [name for name in _SHOWN if getattr(before, name) != getattr(after, name)]
 
 

@@ -33,7 +33,6 @@ class Dialect:
         return await self._ask("POST", "/send", body | {key: value for key, value in more.items() if value})
 
     async def input(self, outgoing: Outgoing) -> None:
-        """The answer to what a task asks."""
         body = {"input": outgoing.message.text, **_signed(outgoing.metadata)}
         await self._ask("POST", f"/{quote(outgoing.task_id, safe='')}/input", body)
 

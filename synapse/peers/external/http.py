@@ -68,14 +68,12 @@ class Caller:
         self.client = client
 
     async def ask(self, method: str, url: str, body: object = None, largest: int | None = None) -> Any:
-        """The JSON of a response."""
         extensions = {"largest": largest}
         async with self.patience():
             return (await self.client.request(method, url, json=body, extensions=extensions)).json()
 
     @asynccontextmanager
     async def patience(self) -> AsyncGenerator[None, None]:
-        """The time limit of one response."""
         try:
             async with asyncio.timeout(ANSWER):
                 yield

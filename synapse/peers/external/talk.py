@@ -61,7 +61,6 @@ class Talk:
             await self._poll()
 
     async def follow(self, through_questions: bool = False) -> None:
-        """Wait for a task that was sent before."""
         if not (through_questions and self.task.asks):
             await self._look()
         while not self.task.ended:

@@ -14,7 +14,6 @@ POLICY_VIOLATION = 1008  # of a WebSocket
 
 
 def has_body(scope: Scope) -> bool:
-    """Whether the headers announce a body."""
     return any(
         name == b"transfer-encoding" or (name == b"content-length" and value.strip(b"0 "))
         for name, value in scope["headers"]

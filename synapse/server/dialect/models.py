@@ -57,7 +57,6 @@ class Message(BaseModel):
     metadata: dict[str, Any] | None = None
 
     def neutral(self) -> Json:
-        """The message as the task engine stores it."""
         return self.model_dump(exclude_none=True)
 
 

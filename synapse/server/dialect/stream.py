@@ -68,7 +68,6 @@ def snapshot(task: Task) -> list[bytes]:
 
 
 def encoded(event: SSEEvent) -> bytes:
-    """The event as bytes, encoded once for all clients."""
     if not event.event_type:
         return b": keepalive\n\n"
     if not event.sent:

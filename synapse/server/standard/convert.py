@@ -208,7 +208,6 @@ def _fill(struct: Struct, value: Json) -> None:
 
 
 def _camel(value: Any) -> Any:
-    """Rename the keys from snake_case to camelCase."""
     if not isinstance(value, dict):
         return value
     words = ((key.split("_"), inner) for key, inner in value.items())

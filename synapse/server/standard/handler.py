@@ -233,7 +233,6 @@ class _Follower:
             await self._events.aclose()
 
     async def stop(self) -> None:
-        """Wait until the task has ended or asks something."""
         async for _ in self._all():
             pass
 

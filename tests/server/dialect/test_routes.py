@@ -325,12 +325,7 @@ BAD_BODIES: list[tuple[str, int, str, list[str]]] = [
     ('{"message": "\\u0000\\u200b"}', 400, "BAD_MESSAGE", ["empty"]),
     ('{"message": {"parts": []}}', 422, "BAD_REQUEST", ["parts"]),
     ('{"message": {"role": "system", "parts": [{"text": "x"}]}}', 422, "BAD_REQUEST", ["role"]),
-    (
-        '{"message": {"parts": [{"type": "video"}]}}',
-        422,
-        "BAD_REQUEST",
-        ["'video'", "text, data or file"],
-    ),
+    ('{"message": {"parts": [{"type": "video"}]}}', 422, "BAD_REQUEST", ["'video'", "text, data or file"]),
     ('{"message": {"parts": [{"type": "text"}]}}', 422, "BAD_REQUEST", ["text", "missing"]),
     ('{"message": {"parts": ["x"]}}', 422, "BAD_REQUEST", ["parts.0"]),
     ('{"message": {"parts": [{"type": "file", "name": "x"}]}}', 400, "BAD_MESSAGE", ["bytes"]),

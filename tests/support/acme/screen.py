@@ -2,8 +2,4 @@
 
 from synapse.agents.look import ErrorLine, Look, Marks
 
-LOOK = Look(
-    line_marks="◊¤§",
-    errors=(ErrorLine(r"¤ (.+)", own=True),),
-    reply=Marks(echo="§", answer="◊"),
-)
+LOOK = Look(line_marks="◊¤§", errors=(ErrorLine(r"¤ (.+)", own=True),), reply=Marks(echo="§", answer="◊"))
