@@ -80,7 +80,6 @@ class Task:
         return timestamp(self._kept.updated_at)
 
     def to_dict(self) -> dict[str, Any]:
-        """The document that `GET /tasks/{id}` returns."""
         return self._kept.to_dict()
 
 

@@ -57,7 +57,6 @@ class AgentTerminal:
 
     @property
     def takes_pastes(self) -> bool:
-        """Whether text is sent to the agent as a bracketed paste now."""
         return self.profile.paste != "plain" and self.screen.mode(2004)
 
     def feed(self, data: bytes) -> None:

@@ -168,11 +168,9 @@ class TerminalController:
         return "\n".join(lines)
 
     def get_context(self, length: int = CONTEXT_LENGTH) -> str:
-        """The last characters of `output_buffer`."""
         return self.output_buffer[-length:]
 
     def write(self, data: str, submit_seq: str | None = None) -> None:
-        """Type text into the agent, and then the keys that submit it."""
         self._type((data + (submit_seq or "")).encode())
 
     def interrupt(self) -> None:

@@ -74,7 +74,6 @@ def text_of(value: object) -> str:
 
 
 def changed_at(path: str) -> float:
-    """When a file or folder last changed; 0 if it does not exist."""
     try:
         return os.stat(path).st_mtime
     except OSError:

@@ -104,7 +104,6 @@ def events_socket(agent_id: str) -> str:
 
 
 def attach_socket(agent_id: str) -> str:
-    """The relay's socket, on which terminals attach."""
     return os.path.join(runtime_dir(), agent_id[:16] + ".tty")
 
 

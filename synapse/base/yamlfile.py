@@ -57,7 +57,6 @@ def load(
 
 
 def _read(path: str, info: os.stat_result, error: type[SynapseError]) -> tuple[str, bool]:
-    """The text, and whether the file was unchanged while it was read."""
     if stat.S_ISDIR(info.st_mode):
         raise error(f"{path} is a directory, and must be a YAML file")
     if not stat.S_ISREG(info.st_mode):

@@ -95,7 +95,6 @@ def _after(parser: Parser, words: list[str], current: str) -> Words:
 
 
 def _names(action: argparse.Action) -> Words:
-    """An option's names; a short one only where there is no long one."""
     if action.help == argparse.SUPPRESS:
         return []
     long = [name for name in action.option_strings if name.startswith("--")]

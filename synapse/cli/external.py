@@ -121,8 +121,6 @@ def _table(agents: list[ExternalAgent], problems: dict[str, str]) -> list[str]:
 
 
 async def _check(client: A2AClient) -> dict[str, str]:
-    """What is wrong with each agent; the text is empty if nothing is."""
-
     async def one(alias: str) -> tuple[str, str]:
         try:
             await client.core.refresh(alias)

@@ -112,7 +112,6 @@ def _origin(path: str | None) -> str:
 
 
 def _field(key: str, value: object, origin: str) -> list[str]:
-    """The lines of one field; a JSON value is a YAML value."""
     if not isinstance(value, list) or len(value) <= 4:
         return [f"{key}: {json.dumps(value, ensure_ascii=False)}  # {origin}"]
     indent = " " * (len(key) - len(key.lstrip()))

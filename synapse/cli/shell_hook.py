@@ -56,7 +56,6 @@ def script(name: str, shell: str | None) -> str:
 
 
 def program(shell: str) -> str:
-    """This installation of Synapse, as a command of that shell."""
     own = os.path.abspath(sys.argv[0])
     if os.path.basename(own).startswith("synapse") and os.access(own, os.X_OK):
         words = [own]

@@ -288,7 +288,6 @@ class Delivery:
         self.wake()
 
     async def _take_up(self, task: Task) -> None:
-        """Continue with a task that an earlier host has begun."""
         typing = [receipt for receipt in task.receipts if receipt["step"] == "typing"]
         waits = bool(task.pending) and task.receipts[-1]["step"] == "typing"
         if waits and typing[-1]["injection"] not in self.injected:
@@ -308,7 +307,6 @@ class Delivery:
         await self._follow(carry)
 
     def _turn_of(self, carry: Carry) -> Turn | None:
-        """The turn of its last message, running or ended."""
         turns, task = self.controller.observer.turns, carry.task
         if turns.current is not None and (turns.current.prompt or "").lstrip().startswith(carry.mark):
             return turns.current
@@ -321,7 +319,6 @@ class Delivery:
         self.look_soon()
 
     def _adopt(self, prompt: str) -> None:
-        """Begin a turn that no source has reported."""
         self.controller.observer.turns.take_up(prompt, self.clock())
         self.look_soon()
 

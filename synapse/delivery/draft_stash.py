@@ -60,7 +60,6 @@ class DraftStash:
         return clear_steps(self.controller.profile, text)
 
     def drop(self) -> None:
-        """The draft is in the composer."""
         self.held = ""
         try:
             os.unlink(self.path)
@@ -89,7 +88,6 @@ class DraftStash:
             self.drop()
 
     def _left_behind(self) -> str:
-        """The draft that an earlier host has taken out and not put back."""
         try:
             with open(self.path, encoding="utf-8") as file:
                 kept = json.load(file)

@@ -160,7 +160,6 @@ def play(env: dict[str, str]) -> None:
 
 
 def _post(url: str, body: str, headers: dict[str, str], curl: list[str]) -> Any:
-    """The answer, with `curl` if it is installed."""
     if shutil.which("curl"):
         done = subprocess.run([*curl, "--noproxy", "*"], capture_output=True, text=True, timeout=60)
         return json.loads(done.stdout)

@@ -53,7 +53,6 @@ class Stage:
         sys.stdout.flush()
 
     def show(self) -> None:
-        """Prints the agent's screen as it is now, unless it is drawn live."""
         if self.live:
             return
         seen = -1
@@ -93,7 +92,6 @@ class Stage:
             self._pump(min(left, 0.04))
 
     def linger(self, seconds: float) -> None:
-        """The same, but only when it is drawn live."""
         self.rest(seconds if self.live else 0.0)
 
     def until(self, condition: Callable[[], bool], complaint: str) -> None:

@@ -48,7 +48,6 @@ class Console:
             return 1, False
 
     def size(self) -> tuple[int, int]:
-        """Columns and rows; 80x24 if they are not set."""
         try:
             columns, rows = os.get_terminal_size(0)
         except OSError:
@@ -132,7 +131,6 @@ class Console:
         self._set([iflag, oflag, cflag, lflag, ispeed, ospeed, cc])
 
     def silence(self) -> None:
-        """The kernel's line editing with no echo, for a password."""
         if self._modes:
             self._set([*self._modes[:3], self._modes[3] & ~termios.ECHO, *self._modes[4:]])
 

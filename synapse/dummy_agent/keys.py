@@ -114,7 +114,6 @@ class Decoder:
         events += _csi(held, chr(byte))
 
     def _in_string(self, byte: int, events: list[Event]) -> None:
-        """Skips a reply of the terminal to a query, up to BEL or ST."""
         if byte == 0x07 or (byte == 0x5C and self._held.endswith(b"\x1b")):
             self._state = "ground"
         self._held[:] = bytes((byte,))

@@ -55,7 +55,6 @@ class Transcript:
         return taken
 
     def growing(self, columns: int) -> list[str]:
-        """The row that is still being written, if any. Call `take` first."""
         return [row for block in self._blocks for row, _ in block.rows(columns)]
 
     def tail(self, columns: int, count: int) -> list[str]:

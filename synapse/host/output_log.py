@@ -52,7 +52,6 @@ class OutputLog:
         return changed
 
     def end(self, lines: list[str]) -> None:
-        """The last look: write everything."""
         self._follow_scrollback(lines)
         kept = min(self._written, _common(self._seen, lines))
         self._append(lines[kept:])

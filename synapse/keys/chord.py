@@ -48,7 +48,6 @@ class Chord:
         return bytes(out), False
 
     def _take(self, key: Meaning, raw: bytes, out: bytearray) -> bool:
-        """Pass one key on or hold it back; whether it completes the chord."""
         first, second = self._keys
         if self._armed and key[0] == SILENT:
             self._held += raw  # belongs to the first key

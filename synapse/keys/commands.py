@@ -64,7 +64,6 @@ class CommandParser:
         return (name, rest) if name and rest else None
 
     def known(self, name: str) -> str | None:
-        """The known name in its own spelling, or None."""
         return name if self._names is None else self._names.get(name.casefold())
 
     def parse(self, line: str, enter: bytes = b"\r", wait: bool = True) -> Command | Refusal | None:

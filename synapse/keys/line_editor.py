@@ -59,7 +59,6 @@ class LineEditor:
             self._solid = self.cursor
 
     def key(self, name: str) -> None:
-        """Any key but Enter."""
         if name in _HARMLESS:
             return
         if name == "ctrl-c":

@@ -164,7 +164,6 @@ class KeyRouter:
 
     @property
     def line(self) -> str | None:
-        """What the human has typed so far; None if that is not known."""
         return None if self._decoder.in_paste else self.editor.line
 
     @property

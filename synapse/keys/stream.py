@@ -42,7 +42,6 @@ class KeyStream:
 
     @property
     def ends_in_escape(self) -> bool:
-        """Whether the last byte was an ESC, which may be the Escape key."""
         return self._decoder.pending == b"\x1b"
 
     def forget_escape(self) -> None:

@@ -151,7 +151,6 @@ class Display:
         self._timer.after(0.0)
 
     def output(self, data: bytes) -> None:
-        """The agent has written, and the relay has erased the drawing."""
         self._drawings.leave(self.clock())
         self._placement.learn(data)
         if self._chord or self._state in _IS_STAINED:
@@ -168,7 +167,6 @@ class Display:
             self._timer.after(DRAW_INTERVAL)
 
     def console_changed(self, present: bool) -> None:
-        """The human has another terminal, or none."""
         self._state = State.CLEAN if present else State.ABSENT
         self._drawings.shown, self._drawings.left_at = None, NEVER
         self._placement.console_changed()
@@ -178,7 +176,6 @@ class Display:
 
     @property
     def left_behind(self) -> bytes:
-        """The bytes that erase the drawing of a killed relay."""
         shown = self._drawings.shown
         return shown.erase if shown is not None else b""
 

@@ -140,7 +140,6 @@ class Inbox:
             entry.ended = self.clock()
 
     def delivered(self, name: str) -> None:
-        """The other agent has it, and no reply is expected."""
         if entry := self._change(name, DELIVERED):
             entry.ended = self.clock()
 
@@ -180,7 +179,6 @@ class Inbox:
             self._selected = self.entries[order.index(max(order))].name if order else ""
 
     def next_change(self) -> float | None:
-        """Seconds until what is drawn changes without an event."""
         now = self.clock()
         fresh = [entry for entry in self.entries if self._is_fresh(entry, now)]
         ticking = fresh if not self.focused else self.entries

@@ -93,7 +93,6 @@ class Messenger:
             self._begin(self._carry(message))
 
     def _addressed(self, name: str, command: Mapping[str, Any]) -> list[PendingMessage]:
-        """The command as messages to agents that exist."""
         base: Json = {
             "target": str(command["name"]),
             "message": str(command["message"]),
@@ -238,7 +237,6 @@ class Messenger:
         return self.directory.at(message.address, message.target)
 
     def _where(self, message: PendingMessage, error: SynapseError) -> str:
-        """The command that shows the task, unless the error names it."""
         if not message.task or isinstance(error, TargetError | WaitTimeout):
             return ""
         return f" `{self._shows(message)}` says what becomes of it."

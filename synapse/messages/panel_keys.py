@@ -65,7 +65,6 @@ class AnswerLine:
     answer: str | None = None  # set when the line is finished and is to be sent
 
     def press(self, key: str) -> bool:
-        """Whether the line is finished, by Enter, Escape or C-c."""
         if key in ("Escape", "C-c"):
             return True
         if key == "Enter":

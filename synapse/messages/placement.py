@@ -26,7 +26,6 @@ class Placement:
 
     @property
     def is_known(self) -> bool:
-        """Whether the screen that is shown now may be drawn on."""
         return self._known[self._screen.alternate_screen]
 
     def free(self) -> tuple[tuple[int, int], int]:
@@ -72,5 +71,4 @@ class Placement:
             self._known[False], self.questions_left, self.asked_at = False, QUESTIONS, NEVER
 
     def console_changed(self) -> None:
-        """The agent has all of another terminal's screen."""
         self._known[False], self._above = not self._young, 0

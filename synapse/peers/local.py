@@ -360,7 +360,6 @@ async def _current_task(registry: AgentRegistry, agent_id: str) -> A2ATask | Non
 
 
 async def _last_known(task_id: str, error: TargetError) -> A2ATask:
-    """The task in the file of an agent that has ended."""
     from synapse.tasks.shelf import last_known
 
     task = await last_known(task_id)

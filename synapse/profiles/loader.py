@@ -63,7 +63,6 @@ def load_profile(name: str) -> Profile:
 
 
 def built_in_profile(name: str) -> Profile:
-    """The built-in profile, even if the user has a file of that name."""
     path = os.path.join(paths.builtin_profiles_dir(), name + ".yaml")
     return unpack_profile(_packed(_explained(name, path, BUILT_IN)))
 

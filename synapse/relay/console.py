@@ -114,7 +114,6 @@ class Console:
                 pass
 
     def describe(self) -> dict[str, Any]:
-        """What `restore_terminal` needs, as JSON can carry it."""
         return {"paths": list(self.paths), "saved": _plain(self.saved), "raw": _plain(self.raw)}
 
 

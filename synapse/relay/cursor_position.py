@@ -41,7 +41,6 @@ class CursorQuery:
         return self._clock() - self._asked_at
 
     def take(self, data: bytes) -> bytes:
-        """What the terminal sent, without the answer."""
         if self._stream is None:
             return data
         if self.age > ANSWER_TIMEOUT:

@@ -178,7 +178,6 @@ class Front:
         self._rebalance()
 
     def ask_cursor(self, written: int) -> None:
-        """The host wants to draw and does not know where the cursor is."""
         if self.console is not None and not self.suspended and not self.has_backlog():
             self._asked_after = written
             self.console.write(self._cursor_query.ask())

@@ -51,7 +51,6 @@ class Injector:
         return [*self.done, *([self._current] if self._current is not None else [])]
 
     def hold(self, data: bytes, release: Callable[[bytes], None]) -> None:
-        """Keep a human's keys until the injection is over."""
         self._held += data
         self._release = release
 

@@ -102,7 +102,6 @@ class Keyboard:
         self._router.editor.paste(text)
 
     def new_terminal(self) -> None:
-        """An incomplete sequence of the last terminal is dropped."""
         if self._made is not None:
             self._made.drop_unfinished()
 
@@ -171,7 +170,6 @@ class Keyboard:
         self.outbox.host_came()
 
     def host_went(self) -> None:
-        """Without a host no line is routed."""
         if self._made is not None:
             self._made.parser.set_names(())
             self._made.parser.passthrough = True

@@ -126,7 +126,6 @@ class HostLink:
             return True
 
     def flush(self) -> None:
-        """The host takes more again."""
         if self.spool.held_back:
             self.spool.stuck = False
         else:
@@ -147,7 +146,6 @@ class HostLink:
         return b"".join(self._recent)
 
     def receive(self) -> list[tuple[int, bytes]] | None:
-        """Frames from the host, or None when it is gone."""
         assert self.socket is not None
         try:
             data = self.socket.recv(1 << 18)

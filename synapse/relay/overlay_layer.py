@@ -53,7 +53,6 @@ class OverlayLayer:
         return _BEGIN + draw + _END if header["sync"] else draw
 
     def remove(self) -> bytes:
-        """The bytes that erase the drawing; it is forgotten."""
         erase = self.erase
         self.forget()
         return erase

@@ -85,7 +85,6 @@ class Pty:
             return b""
 
     def write(self, data: bytes) -> None:
-        """Hand `data` to the agent, now or when it takes it."""
         if self.backlog:
             self.backlog += data
             self.flush()
@@ -118,11 +117,9 @@ class Pty:
             self._signal_foreground(signal.SIGWINCH)
 
     def is_cooked(self) -> bool:
-        """Whether the kernel edits the agent's input line by line."""
         return bool(self._local_modes() & termios.ICANON)
 
     def hides_input(self) -> bool:
-        """Whether the agent reads a line without echo, as for a password."""
         return self._local_modes() & (termios.ICANON | termios.ECHO) == termios.ICANON
 
     def _local_modes(self) -> int:

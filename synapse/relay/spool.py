@@ -98,7 +98,6 @@ class Spool:
             self._most = 0
 
     def portions(self) -> Iterator[bytes]:
-        """Everything that is left, when the relay ends."""
         while self._frames:
             yield self._portion()
 

@@ -69,7 +69,6 @@ def public_app(
 def private_app(
     controller: AgentTerminal, engine: TaskEngine, about: About, outbound: Outbound, external: ExternalClient
 ) -> FastAPI:
-    """What the Unix socket serves: the same, and the terminal."""
     app = public_app(controller, engine, about, outbound, external)
     app.router.routes += terminal_routes(controller).routes
     return app

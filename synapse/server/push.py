@@ -61,7 +61,6 @@ class PushSender:
         return self._store.push_configs(task_id)
 
     def set_config(self, task_id: str, config: Json) -> Json:
-        """Add a configuration, or replace the one with the same id."""
         config = {**config, "id": config.get("id") or "default"}
         self._store.set_push_config(task_id, config["id"], config)
         self._configs.pop(task_id, None)
@@ -129,7 +128,6 @@ class PushSender:
     async def _once(
         self, url: str, pinned: Pinned | None, content: bytes, headers: Mapping[str, str]
     ) -> tuple[str, bool]:
-        """What went wrong, if anything, and whether to try again."""
         import httpx  # most hosts never push
 
         async with self._opening:

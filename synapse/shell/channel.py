@@ -48,7 +48,6 @@ class Channel:
         self.write_file("line", line.replace("\0", "").encode("utf-8", "surrogateescape"))
 
     def go(self, status: int = 0) -> None:
-        """Let the shell continue; `status` becomes its `$?`."""
         os.write(self._go, b"%d\n" % status)
 
     def read(self) -> list[Event]:

@@ -19,7 +19,6 @@ class PromptMarks:
         self._kept = b""  # possibly the beginning of a mark
 
     def feed(self, data: bytes) -> bytes:
-        """The part of `data` that is to be shown."""
         data = self._kept + data
         self._kept = b""
         shown = bytearray()
@@ -44,6 +43,5 @@ class PromptMarks:
         return b"" if self.hidden else kept
 
     def _beginning(self, data: bytes) -> int:
-        """How many bytes at the end could be the beginning of a mark."""
         longest = min(len(data), len(self._both[0]) - 1)
         return next((n for n in range(longest, 0, -1) if any(m.startswith(data[-n:]) for m in self._both)), 0)

@@ -121,7 +121,6 @@ class Session:
         self._console.write(self._marks.rest())
 
     def _handle(self, event: object) -> bool:
-        """Whether the event says that the command has ended."""
         if event == AWAITS_COMMAND:
             self._restore_echo()
             self._taken = True

@@ -222,7 +222,6 @@ class TaskEngine:
         return next(iter(self.waiting), None)
 
     def start(self, task: Task) -> Json:
-        """The agent gets this task now. Returns its next message."""
         self._waiting.remove(task)
         self.running = task
         return task.pending[0]

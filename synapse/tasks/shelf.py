@@ -44,7 +44,6 @@ def find_task(task_id: str) -> tuple[str, Task]:
 
 
 def _end(task: Task) -> None:
-    """End the task as the agent's next run would."""
     if not task.ended:
         task.state, task.error = (CANCELED, None) if task.cancel_wanted else (FAILED, GONE)
         task.prompt, task.note = None, ""

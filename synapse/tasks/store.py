@@ -146,7 +146,6 @@ class TaskStore:
         return self.get(found[0][0]) if found else None
 
     def add_receipt(self, task: Task, step: str, **evidence: Any) -> None:
-        """A step of the delivery, with its time and evidence."""
         if task.ended:
             return
         receipt = {"step": step, "at": timestamp(self.clock()), **evidence}
@@ -268,7 +267,6 @@ class TaskStore:
         return rows.update(task)
 
     def _known(self, task_id: str) -> Task | None:
-        """The task in memory, which is newer than the row."""
         if self._unsaved and self._db.saved:
             for saved in self._unsaved:
                 self._push.pop(saved, None)
@@ -303,7 +301,6 @@ class TaskStore:
         return made
 
     def _rows_under_way(self) -> list[Statement]:
-        """The tasks in memory, for a new file."""
         statements = []
         for task in [*self._unsaved.values(), *self.live()]:
             statements.append(rows.insertion(task))

@@ -175,7 +175,6 @@ def message_text(message: Json) -> str:
 
 
 def sender_id(sender: Json | None) -> str:
-    """The sender as the agent sees it."""
     return str((sender or {}).get("name") or (sender or {}).get("id") or "user")
 
 

@@ -27,7 +27,6 @@ class _OtherDeclarations(Exception):
 
 
 def _import_with(make: Callable[[], Any]) -> None:
-    """Import pyghostty with `make` in the place of `cffi.FFI`."""
     ours, theirs = ModuleType("cffi"), sys.modules.get("cffi")
     ours.FFI = make  # type: ignore[attr-defined]
     sys.modules["cffi"] = ours

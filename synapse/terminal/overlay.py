@@ -228,7 +228,6 @@ def _cells(cells: Sequence[Cell], x: int, y: int, wrapped: bool, joined: bool = 
 
 
 def _is_plain(sgr: str) -> bool:
-    """Whether erasing gives this look: no attribute but a background."""
     return sgr == "0" or _BACKGROUND.fullmatch(sgr) is not None
 
 

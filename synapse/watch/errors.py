@@ -209,7 +209,6 @@ def _match(lines: Iterable[ErrorLine], rows: Sequence[str], at: int) -> Shown | 
 
 
 def _with_rest(rows: Sequence[str], at: int, text: str, look: Look) -> str:
-    """The message with the rows that it was wrapped to."""
     rest = at + 1
     elbow = tuple(look.reply.elbow)
     while rest < len(rows) and rows[rest].startswith("  ") and not rows[rest].lstrip().startswith(elbow):

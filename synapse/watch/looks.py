@@ -33,7 +33,6 @@ def look_of(profile: Profile) -> Look:
 
 @cache
 def known() -> Look:
-    """The rules of all built-in CLIs."""
     profiles = [built_in_profile(name) for name in _built_in()]
     composers = [composer for profile in profiles for composer in _composers(profile)]
     composers.sort(key=lambda composer: (not composer.above, not composer.placeholder))  # the surest first

@@ -351,7 +351,6 @@ def _asked(rows: Sequence[str], style: MenuStyle, look: Look) -> tuple[str, str 
 
 
 def _from_its_top(rows: Sequence[str], look: Look) -> Sequence[str]:
-    """The last rows, as far up as the dialog reaches."""
     begin = len(rows)
     while begin and not _breaks(rows[begin - 1], look):
         if begin > GAP and not any(row.strip() for row in rows[begin - GAP : begin]):

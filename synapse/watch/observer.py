@@ -244,7 +244,6 @@ class Observer:
         return max(min(times), moments.SOONEST) if times else None
 
     def explain(self, now: float) -> dict[str, Any]:
-        """The verdict and all evidence, for `synapse why`."""
         verdict = self._model.verdict(now)
         return {
             "status": verdict.status,

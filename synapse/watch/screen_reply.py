@@ -220,13 +220,11 @@ def _hangs(rows: list[str], marks: Marks) -> bool:
 
 
 def _is_own(row: str, marks: Marks) -> bool:
-    """Whether a row is the program's, not the reply's."""
     text = row.lstrip()
     return text[0] in f"{marks.echo}╭╰{_FRAME}" or matches((*marks.notice, *marks.status), text)
 
 
 def _said(rows: list[str], hanging: bool, marks: Marks) -> Iterator[Row]:
-    """The rows that the agent said, without marks and frames."""
     index, gap = 0, False
     while index < len(rows):
         row, end = rows[index], index + 1

@@ -24,7 +24,6 @@ class SignalReader:
 
     @property
     def tells_states(self) -> bool:
-        """Whether this CLI shows its state in a title or a sequence."""
         return bool(self._title_rules or self._osc_rules)
 
     def read(self, screen: Screen, model: StatusModel, now: float) -> None:

@@ -158,7 +158,6 @@ class TurnTracker:
             callback(turn)
 
     def _is_repeated(self, fact: TurnEnded) -> bool:
-        """A hook that came twice, or an end that two sources report."""
         last = self.finished[-1] if self.finished and self.current is None else None
         if last is None or last.outcome != fact.outcome:
             return False

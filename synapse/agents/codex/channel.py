@@ -210,7 +210,6 @@ def _tokens(payload: Mapping[str, Any]) -> list[Fact]:
 
 
 def _named(info: object) -> tuple[str | None, int | None]:
-    """The kind of an error: a name, or a name with details."""
     if isinstance(info, str):
         return info, None
     if isinstance(info, Mapping) and info:

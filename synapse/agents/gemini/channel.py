@@ -134,7 +134,6 @@ def _moment(text: object) -> float:
 
 
 def _content(value: object) -> str:
-    """Text as it is, or the text of its parts."""
     if not isinstance(value, list):
         return text_of(value)
     parts = [part for part in value if isinstance(part, dict) and not part.get("thought")]

@@ -32,7 +32,6 @@ class Parser(argparse.ArgumentParser):
         raise UsageError(f"{message}: see `{self.prog} --help`.")
 
     def add_word(self, name: str, takes: str, **options: Any) -> Parser:
-        """A positional argument that is one of the kinds above."""
         self.takes[self.add_argument(name, **options).dest] = takes
         return self
 
@@ -48,8 +47,6 @@ class Parser(argparse.ArgumentParser):
 
 
 def number(kind: type[float], low: float, high: float) -> Callable[[str], float]:
-    """The type of an argument that is a number in a range."""
-
     def take(text: str) -> float:
         try:
             value = kind(text)

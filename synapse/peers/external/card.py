@@ -60,7 +60,6 @@ def changes(before: ExternalAgent, after: ExternalAgent) -> list[str]:
 
 
 def _interfaces(card: Mapping[str, Any], where: str) -> Iterator[_Interface]:
-    """In the agent's order of preference."""
     offered = _typed(card, "supportedInterfaces", list, where)
     for item in objects(offered):
         version = str(item.get("protocolVersion") or "1.0")

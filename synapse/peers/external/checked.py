@@ -151,7 +151,6 @@ class CheckedTransport(httpx.AsyncBaseTransport):
             raise Refused(f"{self._name} refused: {sentence}", str(said.get("code") or ""))
 
     def _refuse(self, status: int, answer: Any) -> None:
-        """Raise with the response's own sentence if it has one."""
         if isinstance(answer, dict) and "jsonrpc" in answer:
             self._check_error(answer)
         if status in (401, 403) and not self._has_token:
@@ -185,7 +184,6 @@ def _parsed(text: str | bytes) -> Any:
 
 
 def _sentence(answer: object) -> str:
-    """The message of an error, in the usual places."""
     if not isinstance(answer, dict):
         return ""
     error = answer.get("error")

@@ -109,7 +109,6 @@ async def _read_card(url: str, name: str, network: str, token: str | None) -> Ex
 
 
 def _base(url: str) -> str:
-    """Without the path of the card, which people paste too."""
     url = url.strip()
     for path in CARD_PATHS:
         url = url.removesuffix(path)

@@ -246,7 +246,6 @@ class _Follower:
                 yield found
 
     async def _all(self) -> AsyncGenerator[SSEEvent | None, None]:
-        """Every event, and None in place of events that were missed."""
         while self._events is not None:
             try:
                 async for event in self._events:

@@ -52,7 +52,6 @@ class RpcDispatcher(JsonRpcDispatcher):
 
 
 def rest_streams(handler: RequestHandler) -> dict[str, Callable[[Request], Awaitable[Response]]]:
-    """The two streams of the HTTP+JSON binding, by path."""
     contexts = DefaultServerCallContextBuilder()
 
     @validate_version(PROTOCOL_VERSION_1_0)
