@@ -109,7 +109,8 @@ def repaint(screen: Screen) -> bytes | None:
         moved = below.width == 2 and not row.cells[-1].text and row.cells[-1].width == 1
         # Written past its end, so that the terminal joins it to the next row again.
         goes_on = bool(below.text) and (moved or bool(row.cells[-1].text) or not row.cells[-1].width)
-        out.append("\x1b[?7h" if goes_on or joined else "\x1b[?7l")
+        marked = len(row.cells[-1].text) > 1  # without autowrap a combining mark does not join the last cell
+        out.append("\x1b[?7h" if goes_on or joined or marked else "\x1b[?7l")
         out.append(_cells(row.cells[:-1] if moved else row.cells, 0, y, row.wrapped, joined))
         joined = goes_on
     out.append("\x1b[?7l")

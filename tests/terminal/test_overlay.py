@@ -6,7 +6,7 @@ import random
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from synapse.terminal.ghostty import GhosttyScreen
@@ -174,6 +174,7 @@ def test_hard_sequences_and_overlays_between_them(
 
 @settings(max_examples=200, deadline=None)
 @given(st.integers(20, 34), st.integers(4, 9), st.lists(HARD, max_size=60), st.lists(HARD, max_size=20))
+@example(20, 4, ["\x1b[99;99H", "e\u0301", "\x1b[?1049l"], [])
 def test_a_repaint_shows_what_the_model_has(cols: int, rows: int, first: list[str], other: list[str]) -> None:
     terminal, model = GhosttyScreen(cols, rows), GhosttyScreen(cols, rows)
     for screen in (terminal, model):
