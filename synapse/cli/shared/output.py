@@ -2,14 +2,14 @@
 
 import json
 from collections.abc import Iterable
-from typing import Any
 
 from synapse.base.text import for_output
 
 
-def question(prompt: dict[str, Any] | None) -> str:
+def question(prompt: dict[str, object] | None) -> str:
     text, options = (prompt or {}).get("prompt") or "", (prompt or {}).get("options")
-    return for_output(f"{text} [{', '.join(map(str, options))}]" if options else str(text))
+    offered = f" [{', '.join(map(str, options))}]" if isinstance(options, list) and options else ""
+    return for_output(f"{text}{offered}")
 
 
 def print_json(document: object) -> None:
