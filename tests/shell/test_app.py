@@ -45,12 +45,14 @@ def enter(terminal: Terminal, line: str, until: str) -> None:
 
 
 def at_prompt(terminal: Terminal) -> None:
-    """Until the last row is a prompt with nothing typed."""
+    """Until the last row is a prompt with nothing typed, and stays one: a redraw may be half read."""
 
     def empty() -> bool:
         rows = [row for row in terminal.screen.text().split("\n") if row.strip()]
         return bool(rows) and rows[-1].startswith("synapse>") and len(rows[-1].split()) <= 3
 
+    terminal.wait(empty, "empty prompt")
+    terminal.pump(0.15)
     terminal.wait(empty, "empty prompt")
 
 
