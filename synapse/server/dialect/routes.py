@@ -58,6 +58,7 @@ _STREAM: Responses = {
 _FINISHED: Responses = {204: {"description": "The task has finished and there are no new events."}}
 _WORKING: Responses = {202: {"model": models.Canceled, "description": "the agent is still working"}}
 
+LastEventId = Annotated[str | None, Header(description="the number of the last event that was received")]
 TaskId = Annotated[str, Path(description="a task's id; its first 8 characters are enough until it has ended")]
 SendBody = Annotated[SendRequest, Body(openapi_examples=_SEND_EXAMPLES)]
 MessageBody = Annotated[SimpleMessage, Body(openapi_examples=_MESSAGE_EXAMPLES)]
@@ -194,12 +195,7 @@ def _tasks(engine: TaskEngine) -> APIRouter:
         response_class=EventStream,
         responses=in_json(reading(404)) | _STREAM | _FINISHED,
     )
-    async def subscribe(
-        task_id: TaskId,
-        last_event_id: Annotated[
-            str | None, Header(description="the number of the last event that was received")
-        ] = None,
-    ) -> Response:
+    async def subscribe(task_id: TaskId, last_event_id: LastEventId = None) -> Response:
         """Stream a task's events, from the beginning or after the last event that was received."""
         task = engine.find(task_id)
         seen = int(last_event_id) if last_event_id and last_event_id.isdecimal() else None

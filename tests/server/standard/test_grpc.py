@@ -99,7 +99,7 @@ def test_the_same_handler_with_a_token() -> None:
                 assert answer.task.artifacts[0].parts[0].text == "hi"
                 with pytest.raises(grpc.aio.AioRpcError) as old:
                     await stub.SendMessage(request, metadata=(known[0], ("a2a-version", "0.9")))
-                assert "0.9 is not spoken" in str(old.value.details())
+                assert "0.9 is not supported" in str(old.value.details())
                 with pytest.raises(grpc.aio.AioRpcError) as again:
                     for _ in range(20):
                         await stub.SendMessage(request, metadata=known)
