@@ -93,8 +93,8 @@ class Channel:
     def on_event(self, event: Mapping[str, Any]) -> list[Fact]:
         return []
 
-    def submitted(self) -> None:
-        """Enter was pressed now."""
+    def submitted(self, text: str | None = None) -> None:
+        """Enter was pressed now; `text` is what was submitted, if that is known."""
 
     def poll(self) -> list[Fact]:
         return []

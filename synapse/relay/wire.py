@@ -40,6 +40,7 @@ INJECT = 25  # JSON: what to type between the keys of a human (injector.py)
 NAMES = 26  # JSON: "names" that can be written to, and what the settings say of input routing
 COMMAND_TAKEN = 27  # JSON: the "id" of a command that is stored; "kept": why it is not, the line stays; or
 # "refused": the line goes to the agent
+COMPOSER = 28  # JSON: "state", "text" and "after_key": what the screen shows in the composer
 OVERLAY = 35  # a drawing over the human's terminal (overlay_layer.py)
 WHERE = 37  # asks where the cursor of the human's terminal is
 OVERLAY_STATE = 36  # JSON: "chord": there is something to open; "focus": it may keep the focus, or

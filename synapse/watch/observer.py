@@ -13,6 +13,7 @@ from synapse.profiles.loader import MODE_NAMES, Profile
 from synapse.registry import INPUT_REQUIRED, PROCESSING, READY
 from synapse.terminal.screen import Screen
 from synapse.watch import moments
+from synapse.watch.composer import NOT_LOOKED
 from synapse.watch.errors import UNTOLD, DetectedError
 from synapse.watch.idle import IdleDetector
 from synapse.watch.moments import Moments
@@ -46,6 +47,7 @@ class Observer:
         self.turns = TurnTracker(self._reader.reply)
         self.verdict = self._model.verdict(0.0)
         self.prompt: InputPrompt | None = None
+        self.composer = NOT_LOOKED
         self.error: DetectedError | None = None
 
     def output(self, now: float) -> None:
@@ -65,16 +67,19 @@ class Observer:
         self._take(self._channel.on_event(event), now)
         self._resolve(now)
 
-    def key(self, submits: bool, now: float) -> None:
+    def key(self, submits: bool, now: float, line: str | None = None) -> None:
+        """A human has typed; `line` is what was submitted, if that is known."""
         self._last.key = now
         if submits:
-            self.submit(now)
+            self.submit(now, line=line)
 
-    def submit(self, now: float, prompt: str | None = None, start_line: int | None = None) -> None:
+    def submit(
+        self, now: float, prompt: str | None = None, start_line: int | None = None, line: str | None = None
+    ) -> None:
         """Enter was pressed: by a human, or by Synapse, which knows the prompt."""
         self._last.entered = True
         self._last.submit = now
-        self._channel.submitted()
+        self._channel.submitted(prompt if prompt is not None else line)
         if not self._is_reported():
             self._reader.turn_begins(start_line)
             self.turns.submitted(now, prompt)

@@ -35,7 +35,7 @@ class GeminiChannel(Channel):
         self._tool_due = False
         self._asked = False  # whether an answer is due
 
-    def submitted(self) -> None:
+    def submitted(self, text: str | None = None) -> None:
         self._entered = time.time()
 
     def poll(self) -> list[Fact]:
