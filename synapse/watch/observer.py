@@ -175,10 +175,12 @@ class Observer:
 
     def _glance(self, now: float) -> None:
         """While the output never pauses, what two looks show in the composer counts, if it is there."""
-        glance, self._glanced = self._glanced, self._reader.composer()
-        echoed = not self._last.pressed or now - self._last.key >= moments.ECHO
-        if echoed and glance == self._glanced and glance.state in (EMPTY, DRAFT):
-            self._set_composer(glance, now)
+        seen = self._reader.composer()
+        if seen.state not in (EMPTY, DRAFT):
+            return  # it may be half painted
+        before, self._glanced = self._glanced, seen
+        if seen == before and (not self._last.pressed or now - self._last.key >= moments.ECHO):
+            self._set_composer(seen, now)
 
     def _question(self) -> InputPrompt | None:
         prompt = self._reader.question()
