@@ -33,6 +33,7 @@ class Seen:
 NOT_LOOKED = Seen(UNKNOWN, why="the screen has not settled yet")
 NOT_SEEN_YET = Seen(UNKNOWN, why="its composer has not been on the screen yet")
 NO_COMPOSER = Seen(ABSENT, why="its composer is not on the screen")
+OTHER_PROGRAM = Seen(ABSENT, why="another program has the terminal")
 ELSEWHERE = Seen(DIALOG, why="its composer is on the screen, but the cursor is not in it")
 
 # Joined, flag and skin tone emoji: programs and terminals count their cells differently.
@@ -51,8 +52,10 @@ class _Place:
 
 
 class ComposerReader:
-    def __init__(self, look: Look) -> None:
-        self._boxes = [box for box in look.composers if not box.placeholder]
+    def __init__(self, look: Look, own: bool = True) -> None:
+        """`own`: the rules are the program's own, and not those of programs that it may look like."""
+        self._boxes = [box for box in look.composers if not box.placeholder and (own or box.above)]
+        self._own = own
         self._was_seen = False
         self._pasted = look.reply.placeholder
 
@@ -71,7 +74,7 @@ class ComposerReader:
                 if place is None:
                     return ELSEWHERE
                 return self._content(place, rows[: place.end - place.first], screen)
-        if not self._was_seen:
+        if not self._was_seen or not self._own:
             return NOT_SEEN_YET
         return ELSEWHERE if any(_is_shown(box, lines) for box in self._boxes) else NO_COMPOSER
 
@@ -95,6 +98,8 @@ class ComposerReader:
             return Seen(DRAFT, why="its composer has a placeholder for pasted text")
         if _UNSURE.search(whole):
             return Seen(DRAFT, why="the draft has emoji whose width is not certain")
+        if len(typed) > 1 and not self._own:
+            return Seen(DRAFT, why="how its composer breaks lines is not known")
         text = joined(typed, room, at)
         if text is None:
             return Seen(DRAFT, why="which breaks of the draft are its own cannot be told")

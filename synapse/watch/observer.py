@@ -13,7 +13,7 @@ from synapse.profiles.loader import MODE_NAMES, Profile
 from synapse.registry import INPUT_REQUIRED, PROCESSING, READY
 from synapse.terminal.screen import Screen
 from synapse.watch import moments
-from synapse.watch.composer import DIALOG, DRAFT, EMPTY, NOT_LOOKED, NOT_SEEN_YET, Seen
+from synapse.watch.composer import DIALOG, DRAFT, EMPTY, NOT_LOOKED, NOT_SEEN_YET, OTHER_PROGRAM, Seen
 from synapse.watch.errors import UNTOLD, DetectedError
 from synapse.watch.idle import IdleDetector
 from synapse.watch.moments import Moments
@@ -42,7 +42,8 @@ class Observer:
         self._idle = IdleDetector(idle.strategy, idle.pattern, idle.pattern_use, idle.timeout, MODE_NAMES)
         self._signals = SignalReader(profile, titles=channels)
         self._reader = ScreenReader(profile, screen, channel)
-        self._line = PromptLine(foreground)
+        self._line = PromptLine()
+        self._foreground = foreground
         self._model = StatusModel()
         self._last = Moments()
         # The end of an interrupted turn and its time: held back until the screen shows the reply.
@@ -161,6 +162,8 @@ class Observer:
         """What is in the composer now: the screen has settled, also after the last key."""
         if self.prompt is not None:
             seen = Seen(DIALOG, why=f"it asks: {self.prompt.prompt_text[:60]!r}")
+        elif self._foreground() is False:
+            seen = OTHER_PROGRAM
         else:
             seen = self._reader.composer()
             if seen is NOT_SEEN_YET:

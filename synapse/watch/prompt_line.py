@@ -5,11 +5,10 @@ same prompt later is a draft. Another prompt, such as the `> ` of a heredoc, is 
 """
 
 import re
-from collections.abc import Callable
 from dataclasses import dataclass
 
 from synapse.terminal.screen import Screen
-from synapse.terminal.styles import typed_text
+from synapse.terminal.styles import style_of, typed_text
 from synapse.watch.composer import ABSENT, DRAFT, EMPTY, UNKNOWN, Seen
 
 _CONTROL = re.compile(r"\^[@-_?]")  # how the kernel echoes a key that is not text
@@ -25,9 +24,7 @@ class _Line:
 
 
 class PromptLine:
-    def __init__(self, foreground: Callable[[], bool | None]) -> None:
-        """`foreground` tells whether the program's own process group has the terminal; None if unknown."""
-        self._foreground = foreground
+    def __init__(self) -> None:
         self._prompt: str | None = None  # as it was last known to be empty
         self._alternate = False  # the screen it was on
         self._pressed = False  # a key since the last submit
@@ -39,8 +36,6 @@ class PromptLine:
         self._pressed = False
 
     def read(self, screen: Screen, ready: bool) -> Seen:
-        if self._foreground() is False:
-            return Seen(ABSENT, why="another program has the terminal")
         if self._prompt is not None and screen.alternate_screen != self._alternate:
             return Seen(ABSENT, why="the alternate screen is another than at its prompt")
         try:
@@ -81,8 +76,22 @@ def _end(prompt: str) -> str:
     return prompt.rstrip()[-1:]
 
 
+def _cursor(screen: Screen) -> tuple[int, int]:
+    """The terminal's cursor, or if that is hidden the only inverse cell: some programs draw their own."""
+    if screen.cursor_visible:
+        return screen.cursor
+    rows = screen.rows(0, screen.size[1])
+    drawn = [
+        (column, number)
+        for number, row in enumerate(rows)
+        for column, cell in enumerate(row.cells)
+        if style_of(cell.sgr).inverse and cell.width
+    ]
+    return drawn[0] if len(drawn) == 1 else screen.cursor
+
+
 def _line(screen: Screen) -> _Line:
-    column, row = screen.cursor
+    column, row = _cursor(screen)
     first = max(row - _ROWS, 0)
     rows = screen.rows(first, row + _ROWS)
     begin = end = row - first

@@ -6,11 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from synapse.agents.base import Channel, Surroundings
 from synapse.profiles.loader import load_profile
 from synapse.terminal.cells import char_width, width
 from synapse.terminal.screen import Screen, make_screen
 from synapse.watch.composer import ABSENT, DIALOG, DRAFT, EMPTY, UNKNOWN, ComposerReader, Seen, joined
 from synapse.watch.looks import look_of
+from synapse.watch.observer import Observer
+from tests.support.home import Home
 
 RULE = "\x1b[38;5;244m" + "─" * 60 + "\x1b[m"
 GREY = "\x1b[38;2;153;153;153m"
@@ -194,3 +197,20 @@ def test_any_text_has_an_answer(room: int, text: str) -> None:
     rows = [row.rstrip() for row in wrapped(text, room)]
     found = joined(rows, room, 0)
     assert found is None or "".join(found.split()) == "".join(text.split())
+
+
+def test_a_program_that_looks_like_a_known_one_once_is_not_held_to_it(home: Home) -> None:
+    """A shell may print a screen of Claude Code, and its prompt is a prompt all the same."""
+    home.profile("x", "command: bash\n")
+    reader = ComposerReader(look_of(load_profile("x")), own=False)
+    assert reader.read(claude("hello", (7, 1))).text == "hello"
+    assert reader.read(screen("$ ", (2, 0))).state == UNKNOWN
+
+
+def test_another_program_in_the_foreground_is_not_its_composer() -> None:
+    shown = claude("hello", (7, 1))
+    channel = Channel(Surroundings("/", {}, 0.0))
+    observer = Observer(load_profile("claude"), shown, channel, lambda _: None, foreground=lambda: False)
+    observer.output(0.0)
+    observer.check(1.0)
+    assert observer.composer.state == ABSENT

@@ -12,7 +12,7 @@ import pytest
 from synapse.base import processes
 from synapse.terminal.screen import make_screen
 from synapse.testing import Terminal
-from synapse.watch.composer import ABSENT, DRAFT, EMPTY, UNKNOWN, Seen
+from synapse.watch.composer import ABSENT, DRAFT, EMPTY, OTHER_PROGRAM, UNKNOWN, Seen
 from synapse.watch.prompt_line import PromptLine
 
 needs = {
@@ -28,7 +28,7 @@ class Shell:
         (folder / "rc").write_text("PS1='top $ '\n")
         env = {"HOME": str(folder), "PATH": "/usr/bin:/bin", "TERM": "xterm", "LANG": "C.UTF-8"}
         self.terminal = Terminal(["bash", "--rcfile", str(folder / "rc"), "-i"], env, 80, 24)
-        self.line = PromptLine(lambda: processes.has_terminal(self.terminal.pid))
+        self.line = PromptLine()
         self.terminal.wait_for("top $")
         assert self.seen().state == EMPTY
 
@@ -43,6 +43,9 @@ class Shell:
         return self.seen()
 
     def seen(self) -> Seen:
+        """As the observer does it."""
+        if processes.has_terminal(self.terminal.pid) is False:
+            return OTHER_PROGRAM
         return self.line.read(self.terminal.screen, ready=True)
 
 
@@ -101,7 +104,7 @@ def test_another_program_or_prompt(shell: Shell, keys: str, shown: str, tmp_path
 
 def test_a_repl_and_its_continuation() -> None:
     screen = make_screen(80, 24)
-    line = PromptLine(lambda: None)
+    line = PromptLine()
     screen.feed(b">>> ")
     assert line.read(screen, ready=True).state == EMPTY
     line.key()
@@ -117,7 +120,7 @@ def test_a_repl_and_its_continuation() -> None:
 
 def test_what_the_kernel_echoes_of_other_keys_is_not_text() -> None:
     screen = make_screen(80, 24)
-    line = PromptLine(lambda: None)
+    line = PromptLine()
     screen.feed(b"name> ")
     line.read(screen, ready=True)
     line.key()
@@ -127,7 +130,7 @@ def test_what_the_kernel_echoes_of_other_keys_is_not_text() -> None:
 
 def test_keys_before_the_first_prompt_leave_it_unknown() -> None:
     screen = make_screen(80, 24)
-    line = PromptLine(lambda: None)
+    line = PromptLine()
     screen.feed(b"Loading")
     assert line.read(screen, ready=False).state == EMPTY  # nobody has typed
     line.key()
@@ -137,7 +140,7 @@ def test_keys_before_the_first_prompt_leave_it_unknown() -> None:
 
 def test_the_git_state_at_the_end_of_a_prompt_may_change() -> None:
     screen = make_screen(80, 24)
-    line = PromptLine(lambda: None)
+    line = PromptLine()
     screen.feed("➜ proj git:(main) ".encode())
     line.read(screen, ready=True)
     line.submitted()
@@ -147,7 +150,7 @@ def test_the_git_state_at_the_end_of_a_prompt_may_change() -> None:
 
 def test_a_suggestion_behind_the_prompt_is_not_a_draft() -> None:
     screen = make_screen(80, 24)
-    line = PromptLine(lambda: None)
+    line = PromptLine()
     screen.feed(b"$ \x1b[90mls -l\x1b[m\x1b[3G")
     assert line.read(screen, ready=True).state == EMPTY
     line.key()
@@ -156,7 +159,7 @@ def test_a_suggestion_behind_the_prompt_is_not_a_draft() -> None:
 
 def test_the_alternate_screen_is_another_program() -> None:
     screen = make_screen(80, 24)
-    line = PromptLine(lambda: None)
+    line = PromptLine()
     screen.feed(b"$ ")
     line.read(screen, ready=True)
     screen.feed(b"\x1b[?1049h\x1b[Hnotes $ ")
@@ -167,11 +170,21 @@ def test_the_alternate_screen_is_another_program() -> None:
 
 def test_a_program_that_runs_on_the_alternate_screen_itself() -> None:
     screen = make_screen(80, 24)
-    line = PromptLine(lambda: True)
+    line = PromptLine()
     screen.feed("\x1b[?1049h\x1b[5;1H┃ \x1b[38;2;128;128;128mAsk anything\x1b[m\x1b[5;3H".encode())
     assert line.read(screen, ready=True).state == EMPTY
     line.key()
     screen.feed(b"hello\x1b[K")
+    assert line.read(screen, ready=True).text == "hello"
+
+
+def test_a_cursor_that_the_program_draws_itself() -> None:
+    screen = make_screen(80, 24)
+    line = PromptLine()
+    screen.feed(b"\x1b[?25l > \x1b[7m \x1b[0;38;2;108;112;134mType your message\x1b[m\r\n footer\r\n")
+    assert line.read(screen, ready=True).state == EMPTY
+    line.key()
+    screen.feed(b"\x1b[1;4Hhello\x1b[7m \x1b[m\x1b[K\x1b[3;1H")
     assert line.read(screen, ready=True).text == "hello"
 
 
