@@ -106,7 +106,7 @@ class AgentTerminal:
     def _typed(self, what: int, empty: bool, text: str | None) -> None:
         self.last_key = self._clock()
         self.set_draft(empty, text)
-        self.observer.key(what == SUBMITTED, self.last_key)
+        self.observer.key(what == SUBMITTED, self.last_key, text=bool(text))
         for callback in self._change_callbacks:
             callback()
 
