@@ -66,7 +66,7 @@ class ComposerReader:
             place = _place(box, [line.ljust(columns) for line in lines], screen)
             if place is not None:
                 try:
-                    rows = screen.rows(place.first, len(lines))
+                    rows = screen.rows(place.first, place.end)
                 except NotImplementedError:
                     return Seen(UNKNOWN, why="this terminal emulator does not tell the style of a cell")
                 self._was_seen = True
