@@ -47,7 +47,7 @@ class PromptLine:
             return Seen(EMPTY, why="nobody has typed since the last message")
         if self._prompt is not None and not _is_same(self._prompt, line.before):
             return Seen(ABSENT, why=f"its prompt ends in {_end(self._prompt)!r}, not {_end(line.before)!r}")
-        if ready:
+        if ready and not _is_text(line.before):
             self._prompt, self._alternate = line.before, screen.alternate_screen
         return Seen(EMPTY, why="nobody has typed since the last message")
 
@@ -69,6 +69,12 @@ def _is_same(known: str, prompt: str) -> bool:
     """Whether a prompt is the program's own, though it may name another folder or branch."""
     first, _, rest = prompt.strip().partition(" ")
     return _end(known) == _end(prompt) or (bool(rest) and known.split()[:1] == [first])
+
+
+def _is_text(before: str) -> bool:
+    """Whether it reads as output that is not at its end yet, such as `Loading…`: prompts end in a sign."""
+    end = _end(before)
+    return end.isalnum() or end in ".,…"
 
 
 def _end(prompt: str) -> str:
