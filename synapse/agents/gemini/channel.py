@@ -22,7 +22,7 @@ _MARK = re.compile(r"\s*(\[A2A:[^\]\s]+\])")
 class GeminiChannel(Channel):
     """Follows one session by its id, which the launch flag sets. Without the flag, after /clear and after
     /resume, it is the id of the chat that holds what was submitted here: the mark of our message, or the
-    human's line. Several agents in one directory write chats beside each other, so time alone says nothing."""
+    human's line. Several agents in one directory write chats beside each other, so time proves nothing."""
 
     name = "gemini"
     tells = tells_all = True
@@ -96,7 +96,7 @@ class GeminiChannel(Channel):
         return False
 
     def _is_submitted(self, record: Mapping[str, Any]) -> bool:
-        """Whether it is the prompt that is waited for. A mark is unique; a line may be typed elsewhere too."""
+        """Whether it is the prompt that is looked for. Only a mark is unique to one agent."""
         if not self._entered or record.get("type") != "user":
             return False
         if mark := _mark(self._text):
