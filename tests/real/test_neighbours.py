@@ -15,7 +15,7 @@ from tests.support.home import Home
 
 ROUNDS = 20
 WITHIN = 0.5  # seconds between the two messages of a round, at the most
-OFF = {"SYNAPSE_INITIAL_INSTRUCTIONS": "off"}
+
 AGAIN = {"claude": ["--continue"], "gemini": ["--resume", "latest"]}
 
 pytestmark = pytest.mark.parametrize("cli", ["claude", "gemini"], indirect=True)
@@ -86,7 +86,10 @@ class Pair:
 
 
 def test_messages_within_half_a_second(cli: Cli, home: Home, model: ModelServer) -> None:
-    with wrapped(cli, home, name="one", **OFF) as one, wrapped(cli, home, name="two", **OFF) as two:
+    with (
+        wrapped(cli, home, name="one", SYNAPSE_INITIAL_INSTRUCTIONS="off") as one,
+        wrapped(cli, home, name="two", SYNAPSE_INITIAL_INSTRUCTIONS="off") as two,
+    ):
         pair = Pair(home, one, two)
         for number in range(1, ROUNDS + 1):
             if number % 7 == 0:
@@ -97,12 +100,12 @@ def test_messages_within_half_a_second(cli: Cli, home: Home, model: ModelServer)
 
 
 def test_one_of_them_is_resumed(cli: Cli, home: Home, model: ModelServer) -> None:
-    with wrapped(cli, home, name="two", **OFF) as two:
-        with wrapped(cli, home, name="one", **OFF) as one:
+    with wrapped(cli, home, name="two", SYNAPSE_INITIAL_INSTRUCTIONS="off") as two:
+        with wrapped(cli, home, name="one", SYNAPSE_INITIAL_INSTRUCTIONS="off") as one:
             Pair(home, one, two).round(1)
             done = Sender(one, home)
             assert done.until(done.send("hello #scenario:ping 5"))["state"] == "completed"
-        with wrapped(cli, home, *AGAIN[cli.name], name="one", **OFF) as one:
+        with wrapped(cli, home, *AGAIN[cli.name], name="one", SYNAPSE_INITIAL_INSTRUCTIONS="off") as one:
             pair = Pair(home, one, two)
             for number in range(2, 8):
                 pair.round(number)
