@@ -24,7 +24,9 @@ def installed(pytestconfig: pytest.Config) -> Installed:
     capture = pytestconfig.pluginmanager.getplugin("capturemanager")
     try:
         with capture.global_and_fixture_disabled():  # it may take a minute: let people see why
-            return install()
+            made = install()
+            print("\nreal CLIs: " + ", ".join(f"{name} {version}" for name, version in made.versions.items()))
+            return made
     except NotInstalled as error:
         pytest.exit(f"the tests with the real CLIs DID NOT RUN: {error}", returncode=1)
 
