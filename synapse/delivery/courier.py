@@ -314,6 +314,7 @@ class Delivery:
             self.engine.given(task)
         self._note_instructions(bool(typing[-1].get("instructions")))
         self._store.add_receipt(task, "taken up", why="the host was replaced")
+        self.controller.observer.taken_up(mark)
         self.controller.check_status()
         carry.turn = self._turn_of(carry)
         if carry.turn is None:

@@ -85,6 +85,10 @@ class Observer:
             self._reader.turn_begins(start_line)
             self.turns.submitted(now, prompt)
 
+    def taken_up(self, mark: str) -> None:
+        """An earlier host has submitted the message with this mark."""
+        self._channel.submitted(mark)
+
     def first_line(self) -> int:
         """The number of the line at the top of the screen, counted from the start of the scrollback."""
         return self._reader.first_line()

@@ -513,6 +513,14 @@ class TestGemini:
         chats.ask("aaaaaaaa", "[A2A:2:x] ours")
         assert self.asked(channel.poll()) == ["[A2A:2:x] ours"]
 
+    def test_a_new_host_finds_the_message_that_an_earlier_one_typed(self, tmp_path: Path) -> None:
+        chats, channel = Chats(tmp_path), open_channel("gemini", around(tmp_path))
+        chats.ask("aaaaaaaa", "before /clear")
+        chats.ask("bbbbbbbb", "[A2A:1:x] of the earlier host", ago=0.9)
+        os.utime(next((tmp_path / ".gemini").rglob("*bbbbbbbb*")), (time.time() - 0.9,) * 2)
+        channel.submitted("[A2A:1:x]")
+        assert self.asked(channel.poll()) == ["[A2A:1:x] of the earlier host"]
+
     def test_enter_again_looks_for_the_same_message(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:

@@ -80,9 +80,10 @@ class GeminiChannel(Channel):
             return False
         if self._session and (self._text is None or (not _mark(self._text) and waited < OWN_FIRST)):
             return False
+        since = self._began if _mark(self._text) else self._entered - EARLY
         for name in names_in(folder):
             match, path = _NAME.fullmatch(name), os.path.join(folder, name)
-            if match is None or match[1] == self._session or changed_at(path) < self._entered - EARLY:
+            if match is None or match[1] == self._session or changed_at(path) < since:
                 continue
             head, *records = JsonlTail(path).read_new() or [{}]
             found = next(filter(self._is_submitted, records), None)
