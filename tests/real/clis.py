@@ -43,7 +43,8 @@ def claude(installed: Installed, home: Path, cwd: Path, url: str) -> Cli:
     }
     (home / ".claude.json").write_text(json.dumps(settings))
     (home / ".claude").mkdir(exist_ok=True)
-    asking = {"permissions": {"defaultMode": "default", "disableAutoMode": "disable"}}  # 2.1.325 does not ask by itself
+    # 2.1.325 decides by itself unless told not to.
+    asking = {"permissions": {"defaultMode": "default", "disableAutoMode": "disable"}}
     (home / ".claude" / "settings.json").write_text(json.dumps(asking))
     env = {
         "ANTHROPIC_BASE_URL": url,
