@@ -69,10 +69,12 @@ shells:
 		apt-get update -qq && apt-get install -y -qq $$missing >/dev/null </dev/null; } || \
 		echo "*** THE TESTS WITH$$missing DO NOT RUN: it is not installed, and apt-get cannot install it here ***" >&2
 
-# The real Claude Code, Codex and Gemini CLI from npm, offline, against a scripted model on loopback.
+# The real Claude Code, Codex and Gemini CLI from npm, offline, against a scripted model on loopback: the pinned ones, or
+# with CLI=latest the newest.
+CLI ?= pinned
 test-real: dev
 	@if command -v npm >/dev/null 2>&1 && command -v node >/dev/null 2>&1; then \
-		SYNAPSE_REAL=1 $(BIN)/python -m pytest -n 0 tests/real; \
+		SYNAPSE_REAL=1 SYNAPSE_REAL_CLI=$(CLI) $(BIN)/python -m pytest -n 0 tests/real; \
 	else \
 		echo "*** THE TESTS WITH THE REAL CLIS DID NOT RUN: there is no node and npm on this machine ***" >&2; \
 	fi

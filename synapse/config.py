@@ -10,6 +10,8 @@ import os
 from synapse.base import paths, schema, yamlfile
 from synapse.base.record import Record
 from synapse.base.schema import (
+    FALSE_WORDS,
+    TRUE_WORDS,
     Boolean,
     Choice,
     Integer,
@@ -45,6 +47,16 @@ class _Chord(Kind):
 
     def build(self, value: str) -> tuple[bytes, bytes] | None:
         return keys.parse_chord(value)
+
+
+class _Instructions(Choice):
+    """`true` means `auto`, `false` means `off`, and so do their synonyms."""
+
+    def take(self, value: object) -> str:
+        word = str(value).strip().lower()
+        if word in TRUE_WORDS | FALSE_WORDS:
+            return "auto" if word in TRUE_WORDS else "off"
+        return super().take(value)
 
 
 class InputRouting(Record):
@@ -100,7 +112,11 @@ class Settings(Record):
     )
     response_timeout: float = field(Number(1, 604800), 300, "seconds to wait for a reply")
     shell_prompt: str = field(Text(), "synapse> ", "the prompt of synapse-shell")
-    initial_instructions: bool = field(Boolean(), True, "tell each agent about the others when it starts")
+    initial_instructions: str = field(
+        _Instructions("auto", "typed", "off"),
+        "auto",
+        "how each agent is told about the others; `typed`: by a message when it starts",
+    )
     detach_keys: tuple[bytes, bytes] = field(_Chord(), "C-] d", "two keys that leave an attached agent")
     overlay_keys: tuple[bytes, bytes] = field(_Chord(), "C-] o", "two keys that open and close the replies")
     log_level: str = field(

@@ -38,7 +38,7 @@ def test_without_a_file_everything_has_its_default() -> None:
     assert settings.default_response_mode == "display"
     assert settings.response_timeout == 300
     assert settings.shell_prompt == "synapse> "
-    assert settings.initial_instructions is True
+    assert settings.initial_instructions == "auto"
     assert settings.detach_keys == (b"\x1d", b"d")
     assert settings.log_level == "info"
     assert settings.allowed_hosts == []
@@ -87,16 +87,17 @@ agents:
 
 
 @pytest.mark.parametrize(
-    ("word", "expected"), [("off", False), ("on", True), ("false", False), ("yes", True)]
+    ("word", "expected"),
+    [("off", "off"), ("on", "auto"), ("false", "off"), ("yes", "auto"), ("auto", "auto"), ("typed", "typed")],
 )
 def test_instructions_are_turned_on_and_off_by_any_of_the_words(
-    file: Path, monkeypatch: pytest.MonkeyPatch, word: str, expected: bool
+    file: Path, monkeypatch: pytest.MonkeyPatch, word: str, expected: str
 ) -> None:
     file.write_text(f"initial_instructions: {word}\n")
-    assert load_settings().initial_instructions is expected
+    assert load_settings().initial_instructions == expected
     file.unlink()
     monkeypatch.setenv("SYNAPSE_INITIAL_INSTRUCTIONS", word)
-    assert load_settings().initial_instructions is expected
+    assert load_settings().initial_instructions == expected
 
 
 def test_a_variable_wins_over_the_file_and_is_named(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -227,6 +228,6 @@ def test_the_documentation_has_every_key_with_its_default_and_its_example_loads(
     file.write_text(text.split("```yaml\n")[1].split("```")[0])
     assert load_settings().agents["reviewer"].profile == "claude"
     for key, value in DEFAULTS.items():
-        shown = "on" if key == "initial_instructions" else json.dumps(value)
+        shown = json.dumps(value)
         row = next(line for line in text.splitlines() if line.startswith(f"| `{key}` |"))
         assert shown in row or str(value) in row

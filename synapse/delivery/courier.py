@@ -19,6 +19,7 @@ from synapse.agent_terminal import AgentTerminal
 from synapse.delivery import composer
 from synapse.delivery.carry import PROGRESS_INTERVAL, Carry, mark_of
 from synapse.delivery.draft_stash import PATIENCE, DraftStash
+from synapse.delivery.instructions import Instructions
 from synapse.delivery.questions import Questions
 from synapse.delivery.typist import Typist
 from synapse.output_parser import OutputParser
@@ -58,6 +59,7 @@ class Delivery:
     clock: Callable[[], float] = time.monotonic
     run_name: str = ""
     draft_patience: float = PATIENCE
+    instructions: Instructions | None = None  # those that go with a message
 
     def __post_init__(self) -> None:
         controller, engine, clock = self.controller, self.engine, self.clock
@@ -134,7 +136,7 @@ class Delivery:
     async def _deliver(self, task: Task) -> None:
         message = self.engine.start(task)
         try:
-            text = self._text(task, message)
+            text, instructed = self._text(task, message)
         except OSError as error:
             why = f"its files cannot be kept for the agent: {error.strerror}"
             self.engine.fail(task, _error("STORE_FAILED", why))
@@ -143,7 +145,9 @@ class Delivery:
         first_line = controller.observer.first_line()
         name = f"{task.id}/{len(task.receipts)}"
         carry = self._carry = Carry(task, mark_of(text), len(text))
-        self._store.add_receipt(task, "typing", injection=name, bytes=len(text.encode()), mark=carry.mark)
+        more = {"instructions": True} if instructed else {}
+        size = len(text.encode())
+        self._store.add_receipt(task, "typing", injection=name, bytes=size, mark=carry.mark, **more)
         steps = composer.typing(controller.profile, text, controller.takes_pastes)
         drafted = controller.draft
         if drafted:
@@ -164,6 +168,7 @@ class Delivery:
         self._store.add_receipt(task, "submitted", **({"draft": "set aside"} if drafted else {}))
         self._submitted(text, first_line)
         if await self._confirm(carry, text, first_line):
+            self._note_instructions(instructed)
             await self._follow(carry)
         elif not task.ended:
             await self._typist.inject(f"{name}/clear", [(0.0, clear_bytes(controller.profile, len(text)))])
@@ -174,16 +179,24 @@ class Delivery:
         early = self.clock() - self._began < STARTING
         return early and self.controller.profile.paste == "bracketed" and not self.controller.takes_pastes
 
-    def _text(self, task: Task, message: Json) -> str:
-        """What is typed: the mark, then the message or the path of a file with it."""
-        profile = self.controller.profile
+    def _text(self, task: Task, message: Json) -> tuple[str, bool]:
+        """What is typed: the mark, then the message or the path of a file with it; and whether it has the
+        instructions. They wait for the next message where only they would be too much."""
+        profile, takes_pastes = self.controller.profile, self.controller.takes_pastes
+        due = self.instructions.due(lines=takes_pastes) if self.instructions is not None else ""
         mark = composer.mark(task.short_id, sender_id(message.get("sender") or task.sender))
         body = composer.clean(message_text(keep_files(self.folder, task.id, message))).strip()
         text = f"{mark} {composer.guard(body, profile.expands)}"
-        if composer.can_take(text, self.controller.takes_pastes, profile.paste_limit):
-            return text
+        for added in (due, ""):
+            if composer.can_take(text + added, takes_pastes, profile.paste_limit):
+                return text + added, bool(added)
+        body += due
         path, size = keep_text(self.folder, task.id, len(task.history), body), len(body.encode())
-        return f"{mark} The message is in the file {path} ({size} bytes): read it and act on it."
+        return f"{mark} The message is in the file {path} ({size} bytes): read it and act on it.", bool(due)
+
+    def _note_instructions(self, instructed: bool) -> None:
+        if instructed and self.instructions is not None:
+            self.instructions.given()
 
     async def _confirm(self, carry: Carry, text: str, first_line: int) -> bool:
         """Wait until the turn of this message has begun; press Enter again if it does not begin."""
@@ -299,7 +312,9 @@ class Delivery:
         self.engine.running = task
         if task.pending:
             self.engine.given(task)
+        self._note_instructions(bool(typing[-1].get("instructions")))
         self._store.add_receipt(task, "taken up", why="the host was replaced")
+        self.controller.observer.taken_up(mark)
         self.controller.check_status()
         carry.turn = self._turn_of(carry)
         if carry.turn is None:

@@ -6,10 +6,12 @@ import os
 import sqlite3
 from collections.abc import Callable
 
+from synapse.agent_context import SYSTEM, build_instructions
 from synapse.agent_terminal import AgentTerminal
 from synapse.agents.base import Surroundings, open_channel
 from synapse.base import processes
 from synapse.delivery.courier import Delivery
+from synapse.delivery.instructions import Instructions
 from synapse.host.features import Features, default_features
 from synapse.host.hello import Hello
 from synapse.host.status import StatusWatch
@@ -58,6 +60,7 @@ class Agent:
             look_soon=self.status.soon,
             run_name=hello.run,
             draft_patience=settings.routing.draft_patience,
+            instructions=self._instructions() if hello.instruction_method == "message" else None,
         )
         silent = settings.input_routing.feedback == "silent"
         self.inbox = Inbox(chord=settings.values["overlay_keys"], silent=silent)
@@ -77,6 +80,12 @@ class Agent:
         controller.add_status_callback(self.features.status_changed)
         controller.observer.turns.on_turn(lambda _: None, self.features.turn_ended)
         self.engine.store.on_event(self.features.task_changed)
+
+    def _instructions(self) -> Instructions:
+        def build() -> str:
+            return f"[{SYSTEM}] {build_instructions(self.hello.entry, self.registry.list_agents().values())}"
+
+        return Instructions(build, os.path.join(self.hello.folder, "instructed.json"), self.hello.run)
 
 
 def _controller(hello: Hello, send: Callable[[bytes], None]) -> AgentTerminal:

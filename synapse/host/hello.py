@@ -7,7 +7,7 @@ from typing import Any
 
 from synapse.base import paths, processes
 from synapse.config import Settings, unpack_settings
-from synapse.profiles.loader import Profile, unpack_profile
+from synapse.profiles.loader import Profile, instruction_method, unpack_profile
 from synapse.registry import Entry
 
 
@@ -34,6 +34,10 @@ class Hello:
     is_whole: bool  # the host gets all output from the start
     is_placed: bool  # the agent's first row is the terminal's first row
     injected: frozenset[str]  # names of the injections that the relay has done
+
+    @property
+    def instruction_method(self) -> str:
+        return instruction_method(self.profile, self.settings.initial_instructions)
 
     @classmethod
     def of(cls, told: dict[str, Any]) -> Hello:

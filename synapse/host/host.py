@@ -123,9 +123,9 @@ def _clean_up(agent: Agent) -> None:
 
 
 def _instruct(agent: Agent) -> None:
-    """For a CLI without a better way: type the instructions as its first message, once a run."""
+    """If they are to be typed: type the instructions as the first message, once a run."""
     hello = agent.hello
-    if hello.profile.instructions.method != "typed" or not hello.settings.initial_instructions:
+    if hello.instruction_method != "typed":
         return
     text = build_instructions(hello.entry, agent.registry.list_agents().values())
     try:

@@ -18,7 +18,13 @@ from synapse.errors import SynapseError, UsageError
 from synapse.launch.addresses import safe_address
 from synapse.launch.claim import Claim, claim
 from synapse.launch.program import background_environment, environment, find_command
-from synapse.profiles.loader import Profile, clear_steps, instruction_arguments, pack_profile
+from synapse.profiles.loader import (
+    Profile,
+    clear_steps,
+    instruction_arguments,
+    instruction_method,
+    pack_profile,
+)
 from synapse.relay.console import Console
 from synapse.relay.pty import Pty, make_winsize, split_winsize
 
@@ -100,7 +106,7 @@ def run_agent(
 def _instructions(profile: Profile, settings: Settings, agent: Claim, args: Sequence[str]) -> list[str]:
     """The arguments that tell the agent about the others, unless the user gives the same argument."""
     argument = profile.instructions.argument
-    if not settings.initial_instructions or not argument:
+    if instruction_method(profile, settings.initial_instructions) in ("typed", "off"):
         return []
     if any(word == argument or word.startswith(f"{argument}=") for word in args):
         return []

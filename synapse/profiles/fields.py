@@ -184,7 +184,9 @@ class InputDetection(Record):
 
 class Instructions(Record):
     method: str = field(
-        Choice("argument", "config", "typed", "off"), "off", "how the agent learns about Synapse"
+        Choice("argument", "config", "message", "typed", "off"),
+        "message",
+        "how the agent learns about Synapse",
     )
     argument: str | None = field(Text(empty=False), help="the flag or key for `argument` and `config`")
 

@@ -133,8 +133,14 @@ def clear_steps(profile: Profile, text: str) -> list[tuple[float, bytes]]:
     return [(0.0, clear_bytes(profile, len(text), text.count("\n") + 1)), (profile.clear_delay, b"")]
 
 
+def instruction_method(profile: Profile, setting: str) -> str:
+    """How the agent gets its instructions; `setting` is the user's `initial_instructions`."""
+    method = profile.instructions.method
+    return method if setting == "auto" or method == "off" else setting
+
+
 def instruction_arguments(profile: Profile, text: str) -> list[str]:
-    """The launch arguments that carry the instructions; none if they are typed, or off."""
+    """The launch arguments that carry the instructions; none if they go another way, or off."""
     method, argument = profile.instructions.method, profile.instructions.argument or ""
     if method == "argument":
         return [argument, text]

@@ -71,6 +71,7 @@ class Observer:
             self._model.forget(SCREEN)  # what it shows is unknown until the next look
             self._model.observe(SILENCE, PROCESSING, now, "output")
         self._resolve(now)
+        self._end_marked(now)
 
     def event(self, event: Mapping[str, Any], now: float) -> None:
         self._take(self._channel.on_event(event), now)
@@ -95,6 +96,10 @@ class Observer:
         if not self._is_reported():
             self._reader.turn_begins(start_line)
             self.turns.submitted(now, prompt)
+
+    def taken_up(self, mark: str) -> None:
+        """An earlier host has submitted the message with this mark."""
+        self._channel.submitted(mark)
 
     def first_line(self) -> int:
         """The number of the line at the top of the screen, counted from the start of the scrollback."""
@@ -130,6 +135,7 @@ class Observer:
             self._see(now)
         self._listen(now)
         self._resolve(now)
+        self._end_marked(now)
         if self._stopped is None:
             self._settle_turn(now)
         elif now - self._stopped[1] >= (moments.STOPPED_SETTLE if is_quiet else moments.STOPPED_AT_MOST):
@@ -246,6 +252,15 @@ class Observer:
                 self._see(now)  # what stands before the cursor is a prompt
         if self.verdict.status != before.status:
             self._on_status(self.verdict)
+
+    def _end_marked(self, now: float) -> None:
+        """End a turn whose reply is read from the screen when the profile's `response_end` is there."""
+        turn = self.turns.current
+        if turn is None or not turn.prompt or self._is_reported():
+            return
+        if self._reader.shows_end(turn.prompt):
+            turn.busy = True
+            self.turns.settle("completed", None, now)
 
     def _settle_turn(self, now: float) -> None:
         """End a turn whose end was not reported, when the agent has been READY for long enough."""

@@ -1,5 +1,7 @@
 """Reads the screen of one CLI: a question, its composer, an error, a stopped turn, a reply."""
 
+import re
+
 from synapse.agents.base import Channel
 from synapse.profiles.loader import Profile
 from synapse.terminal.screen import Screen
@@ -17,7 +19,7 @@ class ScreenReader:
         patterns = [(p.pattern, p.type, list(p.options) or None) for p in detection.additional_patterns]
         self._screen = screen
         self._marks = look.reply
-        self._response_end = profile.response_end
+        self._end = _wrapped_anyhow(profile.response_end) if profile.response_end else None
         self._questions = InputRequiredDetector(patterns, detection.enabled, look)
         self._composer = ComposerReader(look, own=profile.composer is not None)
         self._start_line = 0  # at or before the echo of the last prompt
@@ -38,7 +40,19 @@ class ScreenReader:
     def reply(self, prompt: str | None) -> str:
         lines = self._screen.contents().split("\n")
         reply = extract_reply(lines, prompt, self._start_line, self._marks, width=self._screen.size[0])
-        return reply.replace(self._response_end, "").rstrip() if self._response_end else reply
+        return self._end.split(reply, maxsplit=1)[0].rstrip() if self._end else reply
+
+    def shows_end(self, prompt: str) -> bool:
+        """Whether the marker that ends a reply is below the echo of the prompt, which may contain it too."""
+        if self._end is None or not self._end.search(self._screen.text()):
+            return False
+        text = "\n".join(self._screen.contents().split("\n")[self._start_line :])
+        kept = [(n, character) for n, character in enumerate(text) if self._counts(character)]
+        wanted = "".join(filter(self._counts, prompt))
+        begin = "".join(character for _, character in kept).rfind(wanted)
+        if not wanted or begin < 0:
+            return False
+        return self._end.search(text, kept[begin + len(wanted) - 1][0] + 1) is not None
 
     def first_line(self) -> int:
         """The number of the line at the top of the screen, counted from the start of the scrollback."""
@@ -48,5 +62,14 @@ class ScreenReader:
         """The reply to what is submitted now is below this line; default: the top of the screen."""
         self._start_line = self.first_line() if line is None else line
 
+    def _counts(self, character: str) -> bool:
+        """Whether it counts where a prompt is compared with its echo, which a CLI may wrap and frame."""
+        drawn = "─" <= character <= "▟" or character in self._marks.echo
+        return character.isprintable() and not character.isspace() and not drawn
+
     def _shown(self) -> tuple[list[str], tuple[int, int], bool]:
         return self._screen.text().split("\n"), self._screen.cursor, self._screen.cursor_visible
+
+
+def _wrapped_anyhow(marker: str) -> re.Pattern[str]:
+    return re.compile(r"\s*".join(re.escape(character) for character in marker if not character.isspace()))

@@ -10,6 +10,7 @@ import socket
 import subprocess
 import sys
 import threading
+import time
 from contextlib import ExitStack
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -79,7 +80,13 @@ class TestFlags:
         package.write_text('{"version": "0.61.0-preview.1"}')
         flag, value = channel_arguments("gemini", ["-m", "x"], env)
         assert flag == "--session-id" and str(UUID(value, version=4)) == value
-        for args in (["-r", "latest"], ["--resume"], ["--session-id=x"], ["--session-file", "f"]):
+        for args in (
+            ["-r", "latest"],
+            ["--resume"],
+            ["--session-id=x"],
+            ["--session-file", "f"],
+            ["--sessionId", "x"],
+        ):
             assert channel_arguments("gemini", args, env) == []
 
     def test_codex_gets_a_notify_program(self, tmp_path: Path) -> None:
@@ -441,10 +448,89 @@ class TestGemini:
 
     def test_after_clear_the_chat_that_follows(self, tmp_path: Path) -> None:
         chats, channel = Chats(tmp_path), open_channel("gemini", around(tmp_path))
-        for session, text in (("aaaaaaaa", "one"), ("bbbbbbbb", "two")):
-            channel.submitted()
+        for session, text in (("aaaaaaaa", "[A2A:1:b] one"), ("bbbbbbbb", "[A2A:2:b] two")):
+            channel.submitted(text)
             chats.ask(session, text)
             assert self.asked(channel.poll()) == [text]
+
+    def test_after_clear_the_chat_with_the_humans_line(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        chats, channel = Chats(tmp_path), open_channel("gemini", around(tmp_path))
+        channel.submitted("one")
+        chats.ask("aaaaaaaa", "one")
+        assert self.asked(channel.poll()) == ["one"]
+        channel.submitted("go  on")
+        chats.ask("bbbbbbbb", "go on")
+        assert channel.poll() == [], "the known session may get it yet"
+        now = time.time() + 1.1
+        monkeypatch.setattr("synapse.agents.gemini.channel.time.time", lambda: now)
+        assert self.asked(channel.poll()) == ["go on"]
+
+    def test_a_line_with_a_file_is_known_as_it_was_typed(self, tmp_path: Path) -> None:
+        chats, channel = Chats(tmp_path), open_channel("gemini", around(tmp_path))
+        channel.submitted("see @a.txt")
+        parts = [{"text": "see @a.txt"}, {"text": "--- Content from referenced files ---"}]
+        chats.write("aaaaaaaa", {"id": "1", "type": "user", "content": parts, "displayContent": parts[:1]})
+        assert len(self.asked(channel.poll())) == 1
+
+    def test_two_in_one_directory_within_half_a_second(self, tmp_path: Path) -> None:
+        """The neighbour's chat gets its message first, and ours follows."""
+        chats = Chats(tmp_path)
+        one, two = (open_channel("gemini", around(tmp_path)) for _ in range(2))
+        for number in range(20):
+            ours, theirs = f"[A2A:{number}:x] ours", f"[A2A:{number}a:x] theirs"
+            one.submitted(ours)
+            two.submitted(theirs)
+            chats.ask("bbbbbbbb", theirs)
+            assert one.poll() == []
+            chats.ask("aaaaaaaa", ours)
+            assert (self.asked(one.poll()), self.asked(two.poll())) == ([ours], [theirs])
+            for channel in (one, two):
+                channel.submitted(None)  # Enter at a question, or a line that nobody knows
+            chats.ask("bbbbbbbb", f"their human {number}")
+            assert one.poll() == [] and self.asked(two.poll()) == [f"their human {number}"]
+            one.submitted("[A2A:never:x] not taken")
+
+    def test_a_chat_with_the_mark_of_another_agent_is_not_ours(self, tmp_path: Path) -> None:
+        chats, channel = Chats(tmp_path), open_channel("gemini", around(tmp_path))
+        chats.ask("bbbbbbbb", "[A2A:1:x] for the other")
+        for text in ("yes", None):
+            channel.submitted(text)
+            chats.ask("bbbbbbbb", "yes")
+            assert channel.poll() == []
+        chats.ask("aaaaaaaa", "yes")
+        assert self.asked(channel.poll()) == ["yes"]
+
+    def test_a_session_that_was_guessed_is_given_up_at_a_foreign_mark(self, tmp_path: Path) -> None:
+        chats, channel = Chats(tmp_path), open_channel("gemini", around(tmp_path))
+        channel.submitted(None)
+        chats.ask("bbbbbbbb", "their human")
+        assert self.asked(channel.poll()) == ["their human"]
+        chats.ask("bbbbbbbb", "[A2A:1:x] for the other")
+        assert channel.poll() == []
+        channel.submitted("[A2A:2:x] ours")
+        chats.ask("aaaaaaaa", "[A2A:2:x] ours")
+        assert self.asked(channel.poll()) == ["[A2A:2:x] ours"]
+
+    def test_a_new_host_finds_the_message_that_an_earlier_one_typed(self, tmp_path: Path) -> None:
+        chats, channel = Chats(tmp_path), open_channel("gemini", around(tmp_path))
+        chats.ask("aaaaaaaa", "before /clear")
+        chats.ask("bbbbbbbb", "[A2A:1:x] of the earlier host", ago=0.9)
+        os.utime(next((tmp_path / ".gemini").rglob("*bbbbbbbb*")), (time.time() - 0.9,) * 2)
+        channel.submitted("[A2A:1:x]")
+        assert self.asked(channel.poll()) == ["[A2A:1:x] of the earlier host"]
+
+    def test_enter_again_looks_for_the_same_message(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        chats, channel = Chats(tmp_path), open_channel("gemini", around(tmp_path))
+        channel.submitted("[A2A:1:x] slow")
+        chats.ask("aaaaaaaa", "[A2A:1:x] slow")
+        now = time.time() + 8
+        monkeypatch.setattr("synapse.agents.gemini.channel.time.time", lambda: now)
+        channel.submitted("[A2A:1:x] slow")
+        assert self.asked(channel.poll()) == ["[A2A:1:x] slow"]
 
     def test_a_resumed_chat_tells_only_what_is_new(self, tmp_path: Path) -> None:
         chats, channel = Chats(tmp_path), open_channel("gemini", around(tmp_path))
@@ -467,7 +553,7 @@ class TestGemini:
 
     def test_the_id_on_the_command_line_is_the_session(self, tmp_path: Path) -> None:
         chats = Chats(tmp_path)
-        program = ["sh", "-c", "sleep 60", "--session-id", "aaaaaaaa-0000-4000-8000-000000000000"]
+        program = ["sh", "-c", "sleep 60; true", "--session-id", "aaaaaaaa-0000-4000-8000-000000000000"]
         agent = subprocess.Popen(program, start_new_session=True)
         try:
             channel = open_channel("gemini", around(tmp_path, child=agent.pid))

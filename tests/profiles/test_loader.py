@@ -88,7 +88,7 @@ def test_a_profile_that_says_only_its_command_works(write: Write) -> None:
     assert profile.interrupt_keys == b"\x03"
     assert (profile.idle_detection.strategy, profile.idle_detection.timeout) == ("timeout", 2.0)
     assert profile.input_detection.enabled and profile.input_detection.additional_patterns == ()
-    assert (profile.instructions.method, profile.response_end, profile.size) == ("off", None, (120, 40))
+    assert (profile.instructions.method, profile.response_end, profile.size) == ("message", None, (120, 40))
 
 
 def test_every_field_is_read(write: Write) -> None:
@@ -150,7 +150,7 @@ def test_a_users_file_replaces_the_built_in_one(write: Write) -> None:
     profile = load_profile("claude")
     assert profile.source == "user, over the built-in one"
     assert profile.command == ("/opt/claude",)
-    assert (profile.bare, profile.instructions.method) == ((), "off")
+    assert (profile.bare, profile.instructions.method) == ((), "message")
 
 
 def test_extends_merges_mappings_replaces_lists_and_null_is_the_default(write: Write) -> None:

@@ -42,6 +42,10 @@ def claude(installed: Installed, home: Path, cwd: Path, url: str) -> Cli:
         "projects": {str(cwd.resolve()): {"hasTrustDialogAccepted": True}},
     }
     (home / ".claude.json").write_text(json.dumps(settings))
+    (home / ".claude").mkdir(exist_ok=True)
+    # 2.1.325 decides by itself unless told not to.
+    asking = {"permissions": {"defaultMode": "default", "disableAutoMode": "disable"}}
+    (home / ".claude" / "settings.json").write_text(json.dumps(asking))
     env = {
         "ANTHROPIC_BASE_URL": url,
         "ANTHROPIC_API_KEY": KEY,

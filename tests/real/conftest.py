@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Iterator
 
 import pytest
 
-from synapse.registry import READY
 from tests.real.clis import CLIS, Cli
 from tests.real.driver import Driver
 from tests.real.install import Installed, NotInstalled, install
 from tests.real.model_server import ModelServer
 from tests.real.scenarios import NOTES, NOTES_TEXT
-from tests.real.wrapped import PATIENCE, Agent
-from tests.support.home import SYNAPSE, Home
+from tests.real.wrapped import Agent, wrapped
+from tests.support.home import Home
 
 if os.environ.get("SYNAPSE_REAL") != "1":
     collect_ignore_glob = ["test_*.py"]
@@ -26,7 +24,9 @@ def installed(pytestconfig: pytest.Config) -> Installed:
     capture = pytestconfig.pluginmanager.getplugin("capturemanager")
     try:
         with capture.global_and_fixture_disabled():  # it may take a minute: let people see why
-            return install()
+            made = install()
+            print("\nreal CLIs: " + ", ".join(f"{name} {version}" for name, version in made.versions.items()))
+            return made
     except NotInstalled as error:
         pytest.exit(f"the tests with the real CLIs DID NOT RUN: {error}", returncode=1)
 
@@ -56,14 +56,6 @@ def bare(cli: Cli, home: Home) -> Iterator[Driver]:
 
 @pytest.fixture
 def agent(cli: Cli, home: Home) -> Iterator[Agent]:
-    env = {**cli.env, **{key: home.env[key] for key in ("SYNAPSE_HOME", "A2A_HOME", "SYNAPSE_TEST")}}
-    env["SYNAPSE_INITIAL_INSTRUCTIONS"] = "off"  # Gemini has no way but a turn of its own
-    with Driver([*SYNAPSE, cli.program, *cli.args], env, home.work) as driver:
-        driver.wait_for(cli.ready, PATIENCE)
-        deadline = time.monotonic() + PATIENCE
-        while cli.name not in home.agents() or "is here" not in home.log(cli.name):
-            assert time.monotonic() < deadline, home.log(cli.name)
-            driver.rest(0.05)
-        wrapped = Agent(driver, home, cli)
-        wrapped.until(READY)
-        yield wrapped
+    # Off: where instructions go with the first message, they would be in its prompt.
+    with wrapped(cli, home, SYNAPSE_INITIAL_INSTRUCTIONS="off") as started:
+        yield started

@@ -1,5 +1,6 @@
 """Puts the pinned CLIs of package.json into a cache outside the tree, once for each lock file.
 
+With SYNAPSE_REAL_CLI=latest it is the newest of each, once for each set of versions.
 `python -m tests.real.install` does it by hand and prints where they are.
 """
 
@@ -7,6 +8,7 @@ from __future__ import annotations
 
 import fcntl
 import hashlib
+import json
 import os
 import platform
 import shutil
@@ -39,6 +41,12 @@ class Installed:
     def bin(self) -> Path:
         return self.path / "node_modules" / ".bin"
 
+    @property
+    def versions(self) -> dict[str, str]:
+        """The version of each package, as it was asked for."""
+        wanted = json.loads((self.path / "package.json").read_bytes())["dependencies"]
+        return {str(name): str(version) for name, version in wanted.items()}
+
     def version(self, program: str) -> str:
         """What `program --version` prints."""
         with tempfile.TemporaryDirectory() as home:
@@ -62,31 +70,48 @@ def cache() -> Path:
 def install(say: Callable[[str], None] = print) -> Installed:
     """The CLIs, from the cache or from npm. NotInstalled when they cannot be had."""
     node, npm = _which("node"), _which("npm")
-    key = hashlib.sha256((HERE / "package-lock.json").read_bytes()).hexdigest()[:16]
+    files = {name: (HERE / name).read_bytes() for name in ("package.json", "package-lock.json")}
+    key = hashlib.sha256(files["package-lock.json"]).hexdigest()[:16]
+    if os.environ.get("SYNAPSE_REAL_CLI") == "latest":
+        versions = _newest(npm, json.loads(files["package.json"]))
+        files = {"package.json": json.dumps({"private": True, "dependencies": versions}).encode()}
+        key = f"latest-{hashlib.sha256(files['package.json']).hexdigest()[:16]}"
     path = cache() / f"{key}-{sys.platform}-{platform.machine()}"
     found = Installed(path, node)
     if path.exists():
         return found
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with _alone(path.with_suffix(".lock"), say):
+        with _alone(path.with_name(f"{path.name}.lock"), say):
             if not path.exists():  # else another run has just made it
-                _fill(found, npm, say)
+                _fill(found, npm, files, say)
     except OSError as error:
         raise NotInstalled(f"cannot write the cache: {error}") from error
     return found
 
 
-def _fill(wanted: Installed, npm: Path, say: Callable[[str], None]) -> None:
+def _newest(npm: Path, package: dict[str, dict[str, str]]) -> dict[str, str]:
+    """The newest version of each CLI that package.json pins."""
+    versions = {}
+    for name in package["dependencies"]:
+        *_, version = ["", *_run([npm, "view", name, "version"], HERE).split()]  # its warnings come first
+        if not version[:1].isdigit():
+            raise NotInstalled(f"npm does not say which version of {name} is the newest")
+        versions[name] = version
+    return versions
+
+
+def _fill(wanted: Installed, npm: Path, files: dict[str, bytes], say: Callable[[str], None]) -> None:
     """Install beside the final place and rename, so that a path that exists is a path that works."""
     began = time.monotonic()
     staging = Path(tempfile.mkdtemp(prefix="installing-", dir=wanted.path.parent))
     try:
-        for name in ("package.json", "package-lock.json"):
-            shutil.copy(HERE / name, staging)
+        for name, content in files.items():
+            (staging / name).write_bytes(content)
+        command = "ci" if "package-lock.json" in files else "install"
         say(f"installing {', '.join(PROGRAMS)} with npm into {wanted.path} (once, about half a minute) ...")
         # Without scripts: all but Claude's would compile add-ons that nothing here uses.
-        _run([npm, "ci", "--ignore-scripts", "--no-audit", "--no-fund"], staging)
+        _run([npm, command, "--ignore-scripts", "--no-audit", "--no-fund"], staging)
         _run([wanted.node, "node_modules/@anthropic-ai/claude-code/install.cjs"], staging)
         # npm passes over an optional dependency that fails to arrive, and the programs are just that.
         for program in PROGRAMS:
@@ -100,7 +125,8 @@ def _fill(wanted: Installed, npm: Path, say: Callable[[str], None]) -> None:
     say(f"installed in {time.monotonic() - began:.0f} s")
 
 
-def _run(argv: list[Path | str], cwd: Path) -> None:
+def _run(argv: list[Path | str], cwd: Path) -> str:
+    """What the command prints."""
     done = subprocess.run(
         [str(word) for word in argv],
         cwd=cwd,
@@ -112,6 +138,7 @@ def _run(argv: list[Path | str], cwd: Path) -> None:
     )
     if done.returncode != 0:
         raise NotInstalled(f"{Path(argv[0]).name} {argv[1]} failed: {_tail(done.stdout)}")
+    return done.stdout
 
 
 def _tail(output: str) -> str:

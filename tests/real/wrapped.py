@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from synapse.peers import control
+from synapse.registry import READY
 from tests.real.clis import Cli
 from tests.real.driver import Driver
-from tests.support.home import Home
+from tests.support.home import SYNAPSE, Home
 
 PATIENCE = 60.0
 ENDED = ("completed", "failed", "canceled")
@@ -17,13 +20,14 @@ ENDED = ("completed", "failed", "canceled")
 class Agent:
     """One CLI, wrapped, with a human at its keyboard and a second terminal beside it."""
 
-    def __init__(self, driver: Driver, home: Home, cli: Cli) -> None:
+    def __init__(self, driver: Driver, home: Home, cli: Cli, name: str = "") -> None:
         self.driver = driver
         self.cli = cli
+        self.name = name or cli.name
         self._home = home
 
     def _call(self, path: str) -> dict[str, Any]:
-        return control.call(self._home.agents()[self.cli.name], "GET", path)
+        return control.call(self._home.agents()[self.name], "GET", path)
 
     @property
     def why(self) -> dict[str, Any]:
@@ -54,12 +58,29 @@ class Agent:
         return turns[count - 1]
 
 
+@contextmanager
+def wrapped(cli: Cli, home: Home, *args: str, name: str = "", **more: str) -> Iterator[Agent]:
+    """Start the CLI inside Synapse and wait until it is READY; `more` is added to its environment."""
+    homes = {key: home.env[key] for key in ("SYNAPSE_HOME", "A2A_HOME", "SYNAPSE_TEST")}
+    named = ["--name", name] if name else []
+    argv = [*SYNAPSE, cli.program, *named, *cli.args, *args]
+    with Driver(argv, {**cli.env, **homes, **more}, home.work) as driver:
+        driver.wait_for(cli.ready, PATIENCE)
+        agent = Agent(driver, home, cli, name)
+        deadline = time.monotonic() + PATIENCE
+        while agent.name not in home.agents() or "is here" not in home.log(agent.name):
+            assert time.monotonic() < deadline, home.log(agent.name)
+            driver.rest(0.05)
+        agent.until(READY)
+        yield agent
+
+
 class Sender:
     """Another program on this machine."""
 
-    def __init__(self, wrapped: Agent, home: Home) -> None:
-        self._agent = wrapped
-        self._entry = home.agents()[wrapped.cli.name]
+    def __init__(self, agent: Agent, home: Home) -> None:
+        self._agent = agent
+        self._entry = home.agents()[agent.name]
 
     def send(self, text: str, priority: int = 1) -> str:
         answer = control.call(

@@ -46,6 +46,7 @@ class Home:
             "TERM": "xterm-256color",
             "LANG": "C.UTF-8",
             "SYNAPSE_TEST": str(path),
+            "SYNAPSE_INITIAL_INSTRUCTIONS": "off",  # else the first message is longer than what was sent
         }
 
     @contextmanager

@@ -14,6 +14,7 @@ from synapse.registry import INPUT_REQUIRED, PROCESSING, READY
 from synapse.terminal.screen import make_screen
 from synapse.watch.composer import DIALOG, DRAFT, EMPTY
 from synapse.watch.observer import Observer
+from tests.support.home import Home
 
 NOWHERE = Surroundings("/nonexistent", {"HOME": "/nonexistent"}, 0.0)
 IDLE = "\x1b[2J\x1b[H● hello\r\n\r\n" + "─" * 60 + "\r\n❯ \r\n" + "─" * 60 + "\r\n  ? for shortcuts\x1b[4;3H"
@@ -201,6 +202,60 @@ def test_an_interrupted_turn_waits_for_the_screen() -> None:
     codex.after(1)
     (turn,) = codex.observer.turns.finished
     assert (turn.outcome, turn.reply) == ("interrupted", "one two")
+
+
+END = "[RESPONSE_END]"
+
+
+def marked(home: Home) -> Agent:
+    """A program without a channel that works on for minutes, and marks the end of each answer."""
+    home.profile("marked", f"command: cat\nresponse_end: '{END}'\nidle_detection: {{timeout: 60}}\n")
+    agent = Agent("marked")
+    agent.writes("welcome\r\n> ")
+    return agent
+
+
+def test_the_marker_of_the_profile_ends_a_turn_at_once(home: Home) -> None:
+    agent = marked(home)
+    agent.observer.submit(agent.now, "[A2A:1:b] say it")
+    agent.writes("[A2A:1:b] say it\r\nthe answer\r\nof two lines ")
+    agent.after(2)
+    assert agent.observer.turns.current is not None
+    agent.writes(f"{END}\r\nstill printing\r\n")
+    (turn,) = agent.observer.turns.finished
+    assert (turn.outcome, turn.reply, turn.ended_at) == ("completed", "the answer\nof two lines", agent.now)
+    assert agent.observer.verdict.status == PROCESSING, "the program is not idle yet"
+
+
+def test_the_marker_in_the_prompt_or_in_an_earlier_answer_ends_nothing(home: Home) -> None:
+    agent = marked(home)
+    agent.writes(f"earlier\r\n{END}\r\n> ")
+    prompt = f"[A2A:2:b] {'please ' * 9}end with {END}"
+    agent.observer.submit(agent.now, prompt)
+    agent.after(2)
+    assert agent.observer.turns.current is not None, "before the echo"
+    agent.writes(f"{prompt}\r\n")
+    agent.after(2)
+    agent.writes("the ")
+    agent.after(2)
+    assert agent.observer.turns.current is not None, "after the echo"
+    agent.writes(f"answer\r\n{END}")
+    assert agent.observer.turns.finished[-1].reply == "the answer"
+
+
+def test_a_marker_that_was_there_before_the_turn_was_known_ends_it_too(home: Home) -> None:
+    agent = marked(home)
+    agent.writes(f"[A2A:3:b] hi\r\nhello{END}\r\n> ")
+    agent.observer.submit(agent.now, "[A2A:3:b] hi", start_line=0)
+    agent.after(0)
+    assert agent.observer.turns.finished[-1].reply == "hello"
+
+
+def test_a_marker_that_is_cut_by_the_edge_of_the_window_counts(home: Home) -> None:
+    agent = marked(home)
+    agent.observer.submit(agent.now, "[A2A:4:b] hi")
+    agent.writes(f"[A2A:4:b] hi\r\nshort\r\n{'y' * 74}{END}")
+    assert agent.observer.turns.finished[-1].reply == f"short\n{'y' * 74}"
 
 
 def test_an_agent_that_ends_fails_its_turn() -> None:

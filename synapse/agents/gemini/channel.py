@@ -11,15 +11,18 @@ from synapse.agents.base import TRANSCRIPT, Channel, Surroundings, changed_at, n
 from synapse.agents.facts import Fact, Failed, PromptAccepted, Said, ToolUsed, TurnEnded, tokens_used
 from synapse.agents.tail import JsonlTail
 
-EARLY, LATE = 0.5, 3.0  # seconds around Enter in which its prompt is written
+EARLY, LATE = 0.5, 10.0  # seconds around Enter in which its prompt is written
+OWN_FIRST = 1.0  # seconds after Enter in which the known session may get the human's line
+GIVE_UP = 60.0  # seconds after which a message is no longer looked for
 CANCELLED = re.compile(r"Request cancelled")
-_NAME = re.compile(r"session-.*-([0-9a-f]{8})\.jsonl")
+_NAME = re.compile(r"session-\d{4}-\d\d-\d\dT\d\d-\d\d-(.{1,8})\.jsonl")
+_MARK = re.compile(r"\s*(\[A2A:[^\]\s]+\])")
 
 
 class GeminiChannel(Channel):
     """Follows one session by its id, which the launch flag sets. Without the flag, after /clear and after
-    /resume, it is the id of the chat that got a prompt just after Enter: several agents in one directory
-    write chats beside each other."""
+    /resume, it is the id of the chat that holds what was submitted here: the mark of our message, or the
+    human's line. Several agents in one directory write chats beside each other, so time proves nothing."""
 
     name = "gemini"
     tells = tells_all = True
@@ -27,22 +30,28 @@ class GeminiChannel(Channel):
     def __init__(self, surroundings: Surroundings) -> None:
         super().__init__(surroundings)
         self._session = surroundings.argument("--session-id")[:8]
-        self._since = surroundings.started_at - 1  # a resumed session's file holds the turns of earlier runs
+        self._guessed = False  # the session was chosen by time, because nothing else was known
+        self._began = self._since = surroundings.started_at - 1  # earlier records are of earlier runs
         self._found = ""  # the folder of the chats
         self._chats: dict[str, JsonlTail] = {}
         self._entered = 0.0  # when Enter was pressed, until the prompt is found
+        self._text: str | None = None  # what was submitted then, if that is known
+        self._marks: set[str] = set()  # of the messages that were typed here
         self._prompts: set[str] = set()
         self._tool_due = False
         self._asked = False  # whether an answer is due
 
     def submitted(self, text: str | None = None) -> None:
-        self._entered = time.time()
+        mark = _mark(text)
+        if mark:
+            if self._entered and mark == _mark(self._text):
+                return  # Enter again
+            self._marks.add(mark)
+        self._entered, self._text = time.time(), text
 
     def poll(self) -> list[Fact]:
         folder = self._folder()
         facts = self._read(folder) if self._session else []
-        if any(isinstance(fact, PromptAccepted) for fact in facts):
-            self._entered = 0.0
         if self._entered and self._search(folder):
             facts += self._read(folder)
         return facts
@@ -53,26 +62,54 @@ class GeminiChannel(Channel):
             if name.endswith(f"-{self._session}.jsonl"):
                 chat = self._chats.setdefault(name, JsonlTail(os.path.join(folder, name)))
                 for record in chat.read_new():
-                    if not 0 < _moment(record.get("timestamp")) < self._since:
-                        facts += self._record(record)
+                    if 0 < _moment(record.get("timestamp")) < self._since:
+                        continue
+                    if self._guessed and self._is_foreign(record):
+                        self._session, self._guessed = "", False
+                        return []
+                    if self._is_submitted(record):
+                        self._entered = 0.0
+                    facts += self._record(record)
         return facts
 
     def _search(self, folder: str) -> bool:
-        """Look for another chat with a prompt from just after Enter. Returns whether there is one."""
+        """Look for what was submitted in the other chats. Returns whether one of them is ours from now on."""
+        waited = time.time() - self._entered
+        if waited > (GIVE_UP if _mark(self._text) else LATE):
+            self._entered = 0.0
+            return False
+        if self._session and (self._text is None or (not _mark(self._text) and waited < OWN_FIRST)):
+            return False
+        since = self._began if _mark(self._text) else self._entered - EARLY
         for name in names_in(folder):
             match, path = _NAME.fullmatch(name), os.path.join(folder, name)
-            if match is None or match[1] == self._session or changed_at(path) < self._entered - EARLY:
+            if match is None or match[1] == self._session or changed_at(path) < since:
                 continue
             head, *records = JsonlTail(path).read_new() or [{}]
-            if head.get("kind", "main") == "main" and any(map(self._is_just_entered, records)):
-                self._session, self._since = match[1], self._entered - EARLY
+            found = next(filter(self._is_submitted, records), None)
+            if found is None or head.get("kind", "main") != "main":
+                continue
+            if _mark(self._text) or not any(map(self._is_foreign, records)):
+                self._session, self._since = match[1], _moment(found.get("timestamp"))
+                self._guessed = self._text is None
                 self._entered = 0.0
                 return True
         return False
 
-    def _is_just_entered(self, record: Mapping[str, Any]) -> bool:
+    def _is_submitted(self, record: Mapping[str, Any]) -> bool:
+        """Whether it is the prompt that is looked for. Only a mark is unique to one agent."""
+        if not self._entered or record.get("type") != "user":
+            return False
+        if mark := _mark(self._text):
+            return _mark(_prompt(record)) == mark
         after = _moment(record.get("timestamp")) - self._entered
-        return record.get("type") == "user" and -EARLY <= after <= LATE
+        same = self._text is None or self._text.split() == _prompt(record).split()
+        return same and -EARLY <= after <= LATE
+
+    def _is_foreign(self, record: Mapping[str, Any]) -> bool:
+        """Whether it is a message that was typed to another agent during this run."""
+        mark = _mark(_prompt(record)) if record.get("type") == "user" else ""
+        return bool(mark) and mark not in self._marks and _moment(record.get("timestamp")) >= self._began
 
     def _folder(self) -> str:
         """The chats of the project with our working directory."""
@@ -131,6 +168,17 @@ def _moment(text: object) -> float:
         return datetime.datetime.fromisoformat(text).timestamp() if isinstance(text, str) else 0.0
     except (ValueError, OverflowError):
         return 0.0
+
+
+def _mark(text: str | None) -> str:
+    """The mark of a message at the beginning of a prompt."""
+    found = _MARK.match(text or "")
+    return found[1] if found else ""
+
+
+def _prompt(record: Mapping[str, Any]) -> str:
+    """What was submitted, before the CLI has added the files that it names."""
+    return _content(record.get("displayContent")) or _content(record.get("content"))
 
 
 def _content(value: object) -> str:

@@ -11,7 +11,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-_SESSIONS = ("--resume", "--session-file", "--session-id")
+_SESSIONS = ("--resume", "--session-file", "--session-id", "--sessionFile", "--sessionId")
 _KNOWS_IDS = (0, 61)  # the version that was measured; an older one may refuse the flag
 
 
