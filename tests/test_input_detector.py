@@ -401,7 +401,8 @@ def test_claude_narrow_where_options_and_footer_wrap() -> None:
         "Yes, and don't ask again for cat and curl http://x/?a=1 commands in /tmp/w/proj",
         "No",
     ]
-    assert prompt.subject == "cat > a.txt <<'X'\nworld?\nX\ncurl http://x/?a=1\nWrite a file"
+    assert prompt.subject == "cat > a.txt <<'X' … (4 lines)"
+    assert prompt.detail and "cat > a.txt <<'X'\nworld?\nX\ncurl http://x/?a=1" in prompt.detail
 
 
 @pytest.mark.parametrize("marked", [19, 23])

@@ -5,7 +5,7 @@ from synapse.profiles.loader import Profile
 from synapse.terminal.screen import Screen
 from synapse.watch.errors import DetectedError, ErrorDetector
 from synapse.watch.looks import look_of
-from synapse.watch.questions import InputPrompt, InputRequiredDetector
+from synapse.watch.questions import InputPrompt, InputRequiredDetector, explained
 from synapse.watch.screen_reply import extract_reply
 
 
@@ -15,6 +15,7 @@ class ScreenReader:
         detection = profile.input_detection
         patterns = [(p.pattern, p.type, list(p.options) or None) for p in detection.additional_patterns]
         self._screen = screen
+        self._channel = channel
         self._marks = look.reply
         self._response_end = profile.response_end
         self._questions = InputRequiredDetector(patterns, detection.enabled, look)
@@ -22,7 +23,7 @@ class ScreenReader:
         self.errors = ErrorDetector(look, channel.read_error)
 
     def question(self) -> InputPrompt | None:
-        return self._questions.detect_screen(*self._shown())
+        return explained(self._questions.detect_screen(*self._shown()), self._channel.requests())
 
     def error(self) -> DetectedError | None:
         return self.errors.get_primary_error(self.errors.detect_screen(*self._shown()))
