@@ -14,9 +14,8 @@ _VALUES = ("value", "id", *_NAMES)
 
 def question(prompt: Mapping[str, Any]) -> str:
     """The question, what it is about and its options, as Markdown."""
-    return "\n\n".join(
-        filter(None, (_asked(prompt), _fenced(_about(prompt)), unseen(prompt), _answers(prompt)))
-    )
+    parts = (_asked(prompt), _fenced(_about(prompt)), unseen(prompt), _answers(prompt))
+    return "\n".join(filter(None, parts))
 
 
 def plain_question(prompt: Mapping[str, Any] | None) -> str:
@@ -37,7 +36,7 @@ def unseen(prompt: Mapping[str, Any]) -> str:
 
 
 def _asked(prompt: Mapping[str, Any]) -> str:
-    return _words(prompt.get("question")) or _words(prompt.get("prompt"))
+    return str(prompt.get("question") or prompt.get("prompt") or "")
 
 
 def _about(prompt: Mapping[str, Any]) -> str:

@@ -59,7 +59,8 @@ class InputRequiredDetector:
     _LETTERED = re.compile(r"[(\[](\w)[)\]](\w[\w' ]*?)?(?=\s*(?:[/,|:?\[]|\bor\b|$))")
     # aider: (Y)es/(N)o/(D)on't ask again [Yes]:   others: (k)eep, (d)elete or (q)uit?
     _LETTERED_LINE = re.compile(
-        r"[(\[]\w[)\]]\w*(?:(?:\s*[/,|]\s*(?:or\s+)?|\s+or\s+)[(\[]\w[)\]][\w' ]*)+"
+        r"(?:[(\[]\w[)\]]\w*(?:/[(\[]\w[)\]][\w' ]*)+"
+        r"|[(\[][a-zA-Z][)\]]\w+(?:(?:\s*[,|]\s*(?:or\s+)?|\s+or\s+)[(\[][a-zA-Z][)\]]\w[\w' ]*)+)"
         r"(?:\s*\[(\w{2,})\])?\s*[:?]?\s*$"
     )
     _WORDS_LINE = re.compile(r"[\[(]\s*([\w?-]+(?:\s*[/|,]\s*[\w?-]+){1,})\s*[\])]\s*[:?]?\s*$")  # [y/N/a]
@@ -147,7 +148,10 @@ class InputRequiredDetector:
         if not (words := self._WORDS_LINE.search(tail)):
             return None
         offered = re.split(r"\s*[/|,]\s*", words[1])
-        if len(offered) < 3 or any(word.isdecimal() for word in offered):
+        asks = (
+            tail.endswith((":", "?")) or "?" in tail[: words.start()] or {"y", "n"} <= set(words[1].lower())
+        )
+        if len(offered) < 3 or any(word.isdecimal() for word in offered) or not asks:
             return None
         return InputPrompt(
             text, "selection", offered, _capital(offered), keys={word: word for word in offered}, typed=True
