@@ -63,6 +63,7 @@ class TurnEnded:
     outcome: str  # completed | interrupted | failed
     reply: str | None = None
     error: dict[str, Any] | None = None
+    denied: str | None = None  # the tool that the human has denied, if that is why it is over
 
 
 @dataclass(frozen=True)

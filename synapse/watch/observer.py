@@ -170,20 +170,19 @@ class Observer:
             if isinstance(fact, StateSeen):
                 self._model.observe(fact.source, fact.says, now, fact.why)
             elif isinstance(fact, TurnEnded) and fact.outcome == "interrupted":
-                self._was_denied(now)
-                self._stopped = fact, now
+                self._stopped = replace(fact, denied=self._denied(now)), now
             elif isinstance(fact, Failed) or (isinstance(fact, TurnEnded) and fact.error is not None):
                 self.turns.take(replace(fact, error=self._explained(fact.error or {})), now)
             else:
                 self.turns.take(fact, now)
 
-    def _was_denied(self, stopped_at: float) -> None:
+    def _denied(self, stopped_at: float) -> str | None:
         """A turn that stops while a permission prompt is on the screen, or just after it, was denied."""
         turn = self.turns.current
         if turn is None or not turn.asked or turn.permitted:
-            return
-        if self.prompt is not None or stopped_at - self._last.asked < moments.DENIED:
-            turn.denied = turn.asked
+            return None
+        on_screen = self.prompt is not None and self.prompt.permission
+        return turn.asked if on_screen or stopped_at - self._last.asked < moments.DENIED else turn.denied
 
     def _end_stopped(self, now: float) -> None:
         if self._stopped is not None:
@@ -241,7 +240,7 @@ class Observer:
     def _outcome(self, turn: Turn) -> tuple[str, dict[str, Any] | None]:
         """How the screen shows that a turn ended whose end was not reported."""
         if self._reader.was_stopped(turn.prompt):
-            self._was_denied(self._last.ready)
+            turn.denied = self._denied(self._last.ready)
             return "interrupted", None
         if self.error is None:
             return "completed", None

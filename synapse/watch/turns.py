@@ -81,6 +81,7 @@ class TurnTracker:
         elif isinstance(fact, TurnEnded) and not self._is_repeated(fact):
             turn = self.current or self._begin(None, now)
             turn.error = fact.error
+            turn.denied = fact.denied or turn.denied
             self._end(turn, fact.outcome, now, fact.reply)
         elif isinstance(fact, Denied):
             if self.current is not None:

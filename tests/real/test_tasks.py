@@ -45,7 +45,7 @@ def test_a_permission_prompt_is_answered_through_the_task(
 
 
 def test_a_denied_tool_ends_the_task_as_denied(agent: Agent, home: Home, model: ModelServer) -> None:
-    """By an answer to the task, and by a human with Escape; Escape at work is no denial."""
+    """By an answer to the task, and by a human with Escape."""
     sender = Sender(agent, home)
     task = sender.send("hello #scenario:tool")
     asked = sender.until(task, "input_required", *ENDED)
@@ -59,9 +59,12 @@ def test_a_denied_tool_ends_the_task_as_denied(agent: Agent, home: Home, model: 
     agent.driver.type("\x1b")
     done = sender.until(task)
     assert (done["state"], (done.get("error") or {}).get("code")) == ("canceled", "DENIED"), done
-    agent.until(READY)
-    slow = sender.send("hello #scenario:silence-before")
+
+
+def test_escape_at_work_is_no_denial(agent: Agent, home: Home, model: ModelServer) -> None:
+    sender = Sender(agent, home)
     model.speed = 1.0
+    slow = sender.send("hello #scenario:silence-before")
     sender.until(slow, "working")
     agent.driver.rest(1)
     agent.driver.type("\x1b")

@@ -13,6 +13,7 @@ from synapse.agents.tail import JsonlTail
 
 EARLY, LATE = 0.5, 3.0  # seconds around Enter in which its prompt is written
 CANCELLED = re.compile(r"Request cancelled")
+CONTEXT = "<session_context>"  # the CLI's own words; after a denied tool with the last prompt behind them
 _NAME = re.compile(r"session-.*-([0-9a-f]{8})\.jsonl")
 
 
@@ -95,7 +96,7 @@ class GeminiChannel(Channel):
         kind, key = record.get("type"), str(record.get("id", ""))
         if kind == "user":
             text = _content(record.get("content"))
-            if key in self._prompts or not text:
+            if key in self._prompts or not text or text.startswith(CONTEXT):
                 return []  # written again, or the result of a tool
             self._prompts.add(key)
             self._asked = True
