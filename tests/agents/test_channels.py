@@ -479,6 +479,12 @@ class TestGemini:
         assert only(facts, TokensUsed)[0].output_tokens == 2
         assert channel.missing() == [] and channel.unfinished()
 
+    def test_what_the_cli_says_to_itself_is_no_prompt(self, tmp_path: Path) -> None:
+        chats, channel = Chats(tmp_path), open_channel("gemini", around(tmp_path))
+        channel.submitted()
+        chats.ask("aaaaaaaa", "<session_context>\nToday is Monday.\n</session_context>hello")
+        assert self.asked(channel.poll()) == []
+
     def test_after_clear_the_chat_that_follows(self, tmp_path: Path) -> None:
         chats, channel = Chats(tmp_path), open_channel("gemini", around(tmp_path))
         for session, text in (("aaaaaaaa", "one"), ("bbbbbbbb", "two")):
