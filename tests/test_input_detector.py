@@ -16,9 +16,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from synapse.agents.requests import tool_request
+from synapse.delivery.answers import answer_keys
 from synapse.keys.names import parse_key
+from synapse.profiles.loader import built_in_profile
 from synapse.terminal.screen import Screen, make_screen
-from synapse.watch.questions import InputPrompt, InputRequiredDetector
+from synapse.watch.looks import look_of
+from synapse.watch.questions import InputPrompt, InputRequiredDetector, explained
 
 RECORDINGS = sorted(Path(__file__).parent.glob("recordings/*/*/session.cast.gz"))
 QUIET = 0.3
@@ -401,7 +405,8 @@ def test_claude_narrow_where_options_and_footer_wrap() -> None:
         "Yes, and don't ask again for cat and curl http://x/?a=1 commands in /tmp/w/proj",
         "No",
     ]
-    assert prompt.subject == "cat > a.txt <<'X'\nworld?\nX\ncurl http://x/?a=1\nWrite a file"
+    assert prompt.subject == "cat > a.txt <<'X' … (4 lines)"
+    assert prompt.detail and "cat > a.txt <<'X'\nworld?\nX\ncurl http://x/?a=1" in prompt.detail
 
 
 @pytest.mark.parametrize("marked", [19, 23])
@@ -630,6 +635,173 @@ def test_a_question_on_the_line_of_the_cursor(
 )
 def test_an_idle_prompt_and_plain_text_are_no_question(line: str) -> None:
     assert InputRequiredDetector().detect_screen(["before", line], (len(line), 1), True) is None
+
+
+@pytest.mark.parametrize(
+    ("above", "line", "offered"),
+    [
+        (
+            ["Choose one:", "1. Keep", "2. Delete", "3. Quit"],
+            "Select [1/2/3]: ",
+            {"Keep": "1", "Delete": "2", "Quit": "3"},
+        ),
+        (["[1] Keep", "[2] Delete"], "Which (1/2)? [1/2]: ", {"Keep": "1", "Delete": "2"}),
+        ([], "(k)eep, (d)elete, (q)uit: ", {"keep": "k", "delete": "d", "quit": "q"}),
+        ([], "What now? [k]eep, [d]elete or [q]uit? ", {"keep": "k", "delete": "d", "quit": "q"}),
+        ([], "Overwrite a.txt? [y/N/a] ", {"y": "y", "N": "N", "a": "a"}),
+        ([], "Stage this hunk [y,n,q,a,d,e,?]? ", {k: k for k in "ynqade?"}),
+        ([], "Choose (keep/delete/quit): ", {"keep": "keep", "delete": "delete", "quit": "quit"}),
+    ],
+)
+def test_a_line_offers_its_options_with_the_keys_that_choose_them(
+    above: list[str], line: str, offered: dict[str, str]
+) -> None:
+    rows = ["$ tidy", *above, line]
+    prompt = InputRequiredDetector().detect_screen(rows, (len(line), len(rows) - 1), True)
+    assert prompt is not None and prompt.keys == offered and prompt.options == list(offered)
+    for label, key in offered.items():
+        assert answer_keys(prompt, label, b"\r", 0.3) == [(0.0, key.encode()), (0.3, b"\r")]
+
+
+@pytest.mark.parametrize("line", ["it was (red/green/blue)", "see (a), (b), (c)", "of the kinds [x, y, z]"])
+def test_a_list_in_brackets_is_no_question(line: str) -> None:
+    assert InputRequiredDetector().detect_screen(["before", line], (len(line), 1), True) is None
+
+
+# What a question is about
+
+UNSEEN = "does not show"
+
+
+def permission(text: str, look: str = "claude", row: int = 0) -> InputPrompt:
+    detector = InputRequiredDetector(look=look_of(built_in_profile(look)))
+    prompt = detector.detect_screen(rows(text), (1, row), False)
+    assert prompt is not None and prompt.permission
+    return prompt
+
+
+def test_the_command_between_rules_is_the_subject_and_not_the_tip() -> None:
+    """As Claude Code 2.1.325 draws it."""
+    prompt = permission(f"""
+● Touching a file
+{RULE}
+ Bash command
+
+ Tip: auto mode handles these prompts for you — choose "switch to auto mode" below
+ Touch a file
+{"╌" * 60}
+ touch synapse-was-here && echo touched
+{"╌" * 60}
+
+ Do you want to proceed?
+ ❯ 1. Yes
+   2. Yes, and switch to auto mode · auto mode handles these prompts for you
+   3. No
+
+ Esc to cancel · Tab to amend
+""")
+    assert prompt.subject == "touch synapse-was-here && echo touched" and not prompt.unseen
+    assert prompt.detail and "Tip:" not in prompt.detail and "Touch a file" in prompt.detail
+    told = prompt.to_a2a_format()
+    assert told["text"] == f"Do you want to proceed?\n\n{prompt.detail}"
+    assert told["prompt"] == "Do you want to proceed?\ntouch synapse-was-here && echo touched"
+
+
+LONG_COMMAND = f"""
+ │   echo line 30 of a command
+ │   echo line 31 of a command
+ │ done
+{"╌" * 60}
+
+ Do you want to proceed?
+ ❯ 1. Yes
+   2. No
+
+ Esc to cancel · Tab to amend
+"""
+
+
+def test_a_dialog_whose_top_is_not_on_the_screen_says_so() -> None:
+    prompt = permission(LONG_COMMAND)
+    assert prompt.subject is None and UNSEEN in prompt.unseen
+    assert "synapse screen" in str(prompt.to_a2a_format()["text"])
+
+
+def test_a_question_with_nothing_above_it_says_that_nothing_is_shown() -> None:
+    prompt = permission("  Proceed?\n❯ 1. Yes\n  2. No\n\n Esc to cancel")
+    assert prompt.unseen.startswith(
+        "the screen does not show what it would run: look at it with `synapse screen"
+    )
+
+
+def test_geminis_command_is_in_the_box_and_not_the_description_above_it() -> None:
+    inner = "│ │ touch a.txt && \\ │ │\n│ │   touch b.txt     │ │"
+    text = """
+╭────────────────────────╮
+│ ? Shell  Touch a file  │
+│ ╭────────────────────╮ │
+BOX
+│ ╰────────────────────╯ │
+│ Allow execution of [Shell]? │
+│                        │
+│ ● 1. Allow once        │
+│   2. No, suggest changes (esc) │
+╰────────────────────────╯
+"""
+    prompt = permission(text.replace("BOX", inner), "gemini")
+    assert prompt.subject == "touch a.txt && \\ … (2 lines)"
+    assert prompt.detail and prompt.detail.startswith("touch a.txt && \\\n  touch b.txt")
+    cut = permission(
+        text.replace("BOX", f"│ │ ... first 9 lines hidden (Ctrl+O to show) ... │ │\n{inner}"), "gemini"
+    )
+    assert cut.subject is None and UNSEEN in cut.unseen
+
+
+def test_a_long_command_of_codex_is_known_in_part() -> None:
+    prompt = permission(
+        """
+  Would you like to run the following command?
+
+  Reason: May I?
+
+  $ for f in a b; do
+    echo $f
+  [… 67 lines] ^a view all
+
+› 1. Yes, proceed (y)
+  2. No, and tell Codex what to do differently (esc)
+
+  Press enter to confirm or esc to cancel
+""",
+        "codex",
+    )
+    assert prompt.subject == "for f in a b; do … (2 lines)" and UNSEEN in prompt.unseen
+
+
+def test_a_line_that_only_says_proceed_is_about_the_line_above_it() -> None:
+    line = "Proceed? [y/N] "
+    detect = InputRequiredDetector().detect_screen
+    prompt = detect(["I would run:", "rm -rf build", line], (len(line), 2), True)
+    assert prompt is not None and (prompt.subject, prompt.unseen) == ("rm -rf build", "")
+    alone = detect([line], (len(line), 0), True)
+    assert alone is not None and UNSEEN in alone.unseen
+    says = "Delete build? [y/N] "
+    named = detect(["before", says], (len(says), 1), True)
+    assert named is not None and named.subject is None and not named.unseen
+
+
+def test_the_request_that_the_dialog_shows_explains_it() -> None:
+    prompt = permission(LONG_COMMAND)
+    command = "\n".join(
+        ["for n in $(seq 31); do", *(f"  echo line {n} of a command" for n in range(1, 32)), "done"]
+    )
+    other = tool_request("Write", {"file_path": "/w/new.txt", "content": "x"})
+    asked = tool_request("Bash", {"command": command, "description": "Count"})
+    assert other is not None and asked is not None
+    for requests in ([other, asked], [asked, other], [asked]):
+        found = explained(prompt, requests)
+        assert found is not None and found.subject == "for n in $(seq 31); do … (33 lines)"
+        assert found.detail == f"{command}\n\nCount" and not found.unseen
 
 
 # Text that only looks like a question

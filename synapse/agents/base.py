@@ -2,13 +2,14 @@
 
 import logging
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from synapse.agents import folders
 from synapse.agents.errors import ReportedError
 from synapse.agents.facts import Fact
+from synapse.agents.requests import ToolRequest
 from synapse.base import processes
 
 logger = logging.getLogger(__name__)
@@ -98,6 +99,11 @@ class Channel:
 
     def poll(self) -> list[Fact]:
         return []
+
+    def requests(self) -> Sequence[ToolRequest]:
+        """The tools that the agent has called and whose results are due, the oldest first: a permission
+        prompt on the screen is about one of them."""
+        return ()
 
     def unfinished(self) -> bool:
         """Whether the agent will continue, because the result of a tool is due."""

@@ -48,6 +48,14 @@ class TokensUsed:
 
 
 @dataclass(frozen=True)
+class Denied:
+    """The human has denied a tool. If the turn goes on, the agent does something else."""
+
+    source: str
+    subject: str = ""  # the command or file, if it is known
+
+
+@dataclass(frozen=True)
 class TurnEnded:
     """The turn is over. `reply` is its last message, if the channel has it exactly."""
 
@@ -55,6 +63,7 @@ class TurnEnded:
     outcome: str  # completed | interrupted | failed
     reply: str | None = None
     error: dict[str, Any] | None = None
+    denied: str | None = None  # the tool that the human has denied, if that is why it is over
 
 
 @dataclass(frozen=True)
@@ -65,7 +74,7 @@ class Failed:
     error: dict[str, Any]
 
 
-Fact = StateSeen | PromptAccepted | Said | ToolUsed | TokensUsed | TurnEnded | Failed
+Fact = StateSeen | PromptAccepted | Said | ToolUsed | TokensUsed | Denied | TurnEnded | Failed
 
 
 def tokens_used(counts: object, read: str, written: str, key: str) -> list[Fact]:

@@ -33,7 +33,9 @@ class MenuStyle:
     """How a CLI marks the option that Enter takes, and where it shows what it asks about."""
 
     mark: str  # one or more characters, each of which is a mark
-    subject: str = ""  # searched in the dialog: its first group with text is the command or file
+    # Searched in the dialog, in which "╌" stands for a rule or an edge: its first group with text is the
+    # command or file.
+    subject: str = ""
     letters: bool = False  # "(y)" after an option is its key; in other CLIs it may be the name of a folder
     question_first: bool = False  # the dialog begins with its question
     needs_hints: bool = False  # the mark is common in text: it counts only above key hints
@@ -75,6 +77,8 @@ class Look:
     pointer: str = ""  # before a prompt that was sent, and before the chosen row of a list without numbers
     line_marks: str = ""  # before a line of the conversation: no dialog reaches above it
     questions: tuple[str, ...] = ()  # always the question, whatever else has a question mark
+    permissions: tuple[str, ...] = ()  # questions that run something if the answer is yes
+    hidden: tuple[str, ...] = ()  # rows that stand for what a dialog does not show
     dialog_ends: tuple[str, ...] = ()  # last lines of a dialog that are not made of key hints
     fields: tuple[str, ...] = ()  # fields to type into that no hint announces
     errors: tuple[ErrorLine, ...] = ()  # the last thing above the composer

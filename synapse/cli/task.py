@@ -3,8 +3,9 @@
 from collections.abc import Iterator
 
 from synapse.base.text import for_output
-from synapse.cli.shared.output import question, show
+from synapse.cli.shared.output import show
 from synapse.cli.shared.parser import Parser
+from synapse.peers.prompts import plain_question
 from synapse.tasks.shelf import find_task
 from synapse.tasks.task import Task, message_text, sender_id
 
@@ -31,7 +32,7 @@ def _lines(task: Task) -> Iterator[str]:
     if task.error:
         yield f"error {task.error.get('code')}: {for_output(str(task.error.get('message')))}"
     if task.prompt:
-        yield f"it asks: {question(task.prompt)}"
+        yield f"it asks: {for_output(plain_question(task.prompt))}"
         yield f'answer it with `synapse input {task.short_id} "…"`'
     if task.reply:
         yield f"\n{for_output(task.reply)}"

@@ -16,6 +16,8 @@ def answer_keys(prompt: InputPrompt, text: str, submit: bytes, delay: float) -> 
     said = clean(text).strip("\n")
     if prompt.keys:
         option = _pick(said.strip(), prompt.keys, prompt.options or list(prompt.keys))
+        if option is not None and prompt.typed:
+            return [(0.0, prompt.keys[option].encode()), (delay, submit)]
         if option is not None:
             return [(0.0, keys.encode([prompt.keys[option]]))]
         if prompt.input_type in ("selection", "confirmation"):
@@ -29,6 +31,15 @@ def answer_keys(prompt: InputPrompt, text: str, submit: bytes, delay: float) -> 
     if "\n" in said:
         raise BadMessage("the answer to this prompt is one line.")
     return [(0.0, said.encode()), (delay, submit)]
+
+
+def denies(prompt: InputPrompt, text: str) -> bool:
+    """Whether this answer says no to a permission prompt."""
+    said = clean(text).strip()
+    if prompt.keys:
+        option = _pick(said, prompt.keys, prompt.options or list(prompt.keys))
+        said = option if option is not None else said
+    return said.casefold().replace(",", " ").split(" ")[0] in _NO
 
 
 def _pick(said: str, offered: dict[str, str], options: list[str]) -> str | None:

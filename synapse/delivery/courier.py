@@ -265,7 +265,10 @@ class Delivery:
         elif turn.outcome == "interrupted" or unseen:
             if turn.reply:
                 self.engine.progress(task, turn.reply, append=False)
-            self.engine.canceled(task, carry.interrupted or "interrupted at the agent's terminal")
+            if turn.denied is not None and not carry.interrupted:
+                self.engine.denied(task, turn.denied)
+            else:
+                self.engine.canceled(task, carry.interrupted or "interrupted at the agent's terminal")
         else:
             pieces = [piece.to_a2a_artifact() for piece in OutputParser().parse(turn.reply)]
             if len(pieces) == 1 and pieces[0]["type"] == "text":

@@ -32,16 +32,20 @@ class Questions:
 
     def __post_init__(self) -> None:
         self._one_at_a_time = asyncio.Lock()
-        self._answered: tuple[str, float] = ("", 0.0)
+        self._answered: tuple[InputPrompt | None, float] = (None, 0.0)
 
     def tell(self, task: Task) -> None:
         """Report the agent's open question to the task, or that it is gone."""
         prompt = self.controller.observer.prompt
         if self.controller.status == INPUT_REQUIRED:
-            text, at = self._answered
-            if prompt is None or (prompt.prompt_text == text and self.clock() - at < ANSWERED):
+            answered, at = self._answered
+            if prompt is None or (
+                answered is not None
+                and _is(answered.to_a2a_format(), prompt)
+                and self.clock() - at < ANSWERED
+            ):
                 return
-            if task.state != ASKS or (task.prompt or {}).get("prompt") != prompt.prompt_text:
+            if task.state != ASKS or not _is(task.prompt, prompt):
                 self.engine.asks(task, prompt.to_a2a_format())
         elif task.state == ASKS and not task.ended:
             self.engine.store.update_status(task.id, "working", note="the prompt is gone")
@@ -61,14 +65,17 @@ class Questions:
                 self._open_prompt(task)
             if outcome != DONE:
                 raise WrongState("somebody typed at the same moment: look at the task, and answer again.")
-            self._answered = (prompt.prompt_text, self.clock())
+            self._answered = (prompt, self.clock())
+            if prompt.permission and (turn := self.controller.observer.turns.current) is not None:
+                no = answers.denies(prompt, text)
+                turn.permitted, turn.denied = not no, prompt.subject or prompt.question if no else None
             self.engine.store.add_receipt(task, "answered")
             self.engine.store.provide_input(task.id, text)
 
     def _open_prompt(self, task: Task) -> InputPrompt:
         prompt, asked = self.controller.observer.prompt, task.prompt
         asks = self.controller.status == INPUT_REQUIRED and task.state == ASKS
-        if not asks or prompt is None or (asked is not None and asked.get("prompt") != prompt.prompt_text):
+        if not asks or prompt is None or (asked is not None and not _is(asked, prompt)):
             raise WrongState("the prompt is gone: somebody has answered it.")
         return prompt
 
@@ -81,3 +88,9 @@ class Questions:
                 f"{sender_id(by)} may not answer this agent's prompts: "
                 "a human may, the sender of the task if it is not an agent, or those that its profile names."
             )
+
+
+def _is(asked: Json | None, prompt: InputPrompt) -> bool:
+    """Whether the prompt on the screen is the one that was reported."""
+    reported = asked or {}
+    return (reported.get("prompt"), reported.get("subject")) == (prompt.prompt_text, prompt.subject)

@@ -60,6 +60,8 @@ class Entry:
     state: str = SENDING
     detail: str = ""
     prompt: str = ""
+    subject: str = ""  # what the question is about, in one line
+    in_words: bool = False  # a number is no answer: nobody has seen what it would run
     secret: bool = False  # the answer is not shown
     may_be_empty: bool = False  # Enter alone is an answer
     draft: str = ""  # an answer that was not accepted
@@ -114,13 +116,22 @@ class Inbox:
         """`state` is `delivered`, `working` or the like; `detail` is shown after it."""
         self._change(name, state, detail)
 
-    def asks(self, name: str, prompt: str, secret: bool = False, may_be_empty: bool = False) -> None:
+    def asks(
+        self,
+        name: str,
+        prompt: str,
+        secret: bool = False,
+        may_be_empty: bool = False,
+        subject: str = "",
+        in_words: bool = False,
+    ) -> None:
         if entry := self._change(name, ASKS):
             if prompt != entry.prompt:
                 entry.draft = ""
                 if name == self._selected and self._answering is not None:
                     self._answering, self._note = None, "it asks something else now: read it, and answer that"
             entry.prompt, entry.secret, entry.may_be_empty = prompt, secret, may_be_empty
+            entry.subject, entry.in_words = subject, in_words
 
     def not_taken(self, name: str, answer: str, why: str) -> None:
         """An answer that did not reach the agent: it is kept, to be sent again."""
@@ -204,7 +215,9 @@ class Inbox:
             return head + self._progress(entry, now), ""
         if entry.state == FAILED:
             return head + "failed", _first_line(entry.detail, "")
-        said = entry.detail or _first_line(entry.prompt if entry.state == ASKS else entry.reply)
+        said = entry.detail or _first_line(
+            entry.subject or entry.prompt if entry.state == ASKS else entry.reply
+        )
         return f"{head}{entry.state}   ({self.chord})", said
 
     def _progress(self, entry: Entry, now: float) -> str:
@@ -319,6 +332,10 @@ class Inbox:
             return []
         self._answering = None
         if line.answer is None:
+            return []
+        entry = self._entries.get(self._selected)
+        if entry is not None and entry.in_words and line.answer.strip().isdecimal():
+            self._note = "answer in words, and look at its screen first"
             return []
         self._note = "answer sent"
         return [Answer(self._selected, line.answer)]

@@ -20,7 +20,7 @@ from synapse.messages.inbox import Action, Answer, HandOver, Inbox
 from synapse.messages.pending import FOREVER, PendingMessage, PendingMessages
 from synapse.peers.base import Peer
 from synapse.peers.directory import Directory
-from synapse.peers.prompts import GONE, is_secret, question, takes_nothing
+from synapse.peers.prompts import GONE, is_secret, question, subject, takes_nothing, unseen
 from synapse.peers.task import A2ATask, Json
 from synapse.registry import ALL, ALL_HERE
 from synapse.tasks.engine import TaskEngine
@@ -222,7 +222,14 @@ class Messenger:
         note = str(data.get("note") or "")
         if kind == "asks":
             prompt = data.get("prompt") or {}
-            self.inbox.asks(message.id, question(prompt), is_secret(prompt), takes_nothing(prompt))
+            self.inbox.asks(
+                message.id,
+                question(prompt),
+                secret=is_secret(prompt),
+                may_be_empty=takes_nothing(prompt),
+                subject=subject(prompt),
+                in_words=bool(unseen(prompt)),
+            )
             self.changed()
         elif kind == "delivered":
             self._progress(message, boxes.DELIVERED)

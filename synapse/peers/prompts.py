@@ -13,9 +13,58 @@ _VALUES = ("value", "id", *_NAMES)
 
 
 def question(prompt: Mapping[str, Any]) -> str:
-    text = str(prompt.get("question") or prompt.get("prompt") or "")
-    offered = [f"{number}. {_named(option, _NAMES)}" for number, option in enumerate(_options(prompt), 1)]
-    return "\n".join([text, *offered])
+    """The question, what it is about and its options, as Markdown."""
+    parts = (_asked(prompt), _fenced(_about(prompt)), unseen(prompt), _answers(prompt))
+    return "\n".join(filter(None, parts))
+
+
+def plain_question(prompt: Mapping[str, Any] | None) -> str:
+    """The same as lines of text."""
+    prompt = prompt or {}
+    about = "\n".join(f"  {line}" for line in _about(prompt).splitlines())
+    return "\n".join(filter(None, (_asked(prompt), about, unseen(prompt), _answers(prompt))))
+
+
+def subject(prompt: Mapping[str, Any]) -> str:
+    """What it is about in one line: the command, the file; or that nobody can see it."""
+    return _words(prompt.get("subject")) or unseen(prompt)
+
+
+def unseen(prompt: Mapping[str, Any]) -> str:
+    """A sentence, if the screen does not show all that a yes would run: a number is no answer then."""
+    return _words(prompt.get("unseen"))
+
+
+def _asked(prompt: Mapping[str, Any]) -> str:
+    return str(prompt.get("question") or prompt.get("prompt") or "")
+
+
+def _about(prompt: Mapping[str, Any]) -> str:
+    """The detail; the subject too, if the detail does not have it."""
+    line, detail = _words(prompt.get("subject")), _words(prompt.get("detail"))
+    whole = line.partition(" … ")[0]
+    if not detail or (whole and whole not in detail):
+        return "\n".join(filter(None, (line, detail)))
+    return detail
+
+
+def _answers(prompt: Mapping[str, Any]) -> str:
+    names = [_named(option, _NAMES) for option in _options(prompt)]
+    if unseen(prompt):
+        return f"Answer in words: {'; '.join(names)}" if names else ""
+    return "\n".join(f"{number}. {name}" for number, name in enumerate(names, 1))
+
+
+def _fenced(text: str) -> str:
+    """As code, so that Markdown changes nothing in it."""
+    marks = "```"
+    while marks in text:
+        marks += "`"
+    return f"{marks}\n{text}\n{marks}" if text else ""
+
+
+def _words(value: object) -> str:
+    return value if isinstance(value, str) else ""
 
 
 def is_secret(prompt: Mapping[str, Any]) -> bool:

@@ -281,6 +281,10 @@ class TaskEngine:
     def canceled(self, task: Task, why: str) -> None:
         self._end(task, CANCELED, note=why)
 
+    def denied(self, task: Task, subject: str) -> None:
+        why = f"the human denied: {mended(subject)}" if subject else "the human denied what it asked for"
+        self._end(task, CANCELED, error={"code": "DENIED", "message": why}, note=why)
+
     def fail_all(self, error: Json) -> None:
         """The agent has ended. The tasks that an earlier host has left fail too."""
         if not self.store.taken_over:

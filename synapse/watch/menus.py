@@ -13,22 +13,24 @@ from functools import cache
 
 from synapse.agents.generic.screen import CHECKBOXES
 from synapse.agents.look import Composer, Look, MenuStyle
+from synapse.watch.dialogs import EDGE, RULE, asked, breaks, from_its_top, matches, paragraphs
 
 Cursor = tuple[int, int]
 
 SENDS = ("submit", "save")  # what Enter does with a field
-GAP = 4  # blank rows above a dialog end it
 LINE = 1000  # characters of a line that are looked at
 HINTS = 400  # characters that a line of key hints may have
 COMPOSER_FOOTER = 6  # rows that a CLI may draw below its composer
+
+_LOOK = "look at it with `synapse screen <name>` or `synapse attach <name>`"
+NOT_SEEN = f"the screen does not show what it would run: {_LOOK}"
+PART_SEEN = f"the screen does not show all of what it would run: {_LOOK}"
 
 _NUMBER = re.compile(r"\d+\.")  # a menu, or a draft that is a list
 _CHECKBOX = re.compile(rf"^(?:\[.?\]|[{CHECKBOXES}])\s+")
 _COLUMN = re.compile(r"\s{2,}|\s*[✔✓]$|\s+[✔✓]\s")  # what follows an option in a column of its own
 _LETTER = re.compile(r"\s*\((\w)\)$")
 _ESCAPE = re.compile(r"\s*\(esc\)$", re.I)
-_RULE = re.compile(r"\s*[─━═╌┄]{3,}")
-_EDGE = re.compile(r"[\s│]*[╭╰┌└].*[─━╌]{2}")
 
 _KEY = (
     r"(?:enter|return|esc(?:ape)?|(?:shift|ctrl|alt)[+-]\w+|tab(?:/arrow keys)?|space|arrow keys|[a-z]"
@@ -50,19 +52,38 @@ class InputPrompt:
     options: list[str] | None = None
     default: str | None = None
     question: str | None = None
-    subject: str | None = None  # the command or file that the question is about
-    detail: str | None = None  # the whole text of the dialog
+    subject: str | None = None  # the command or file that the question is about, in one line
+    detail: str | None = None  # the whole command, or the other text of the dialog
     keys: dict[str, str] | None = None
     cancel: str | None = None
+    permission: bool = False  # yes would run something
+    hidden: bool = False  # the screen shows only a part of what it would run
+    typed: bool = False  # the key is typed as text, and Enter after it
+
+    @property
+    def unseen(self) -> str:
+        """A sentence, if nobody should say yes to it without a look at the agent's screen."""
+        if not self.permission or (self.subject and not self.hidden):
+            return ""
+        return PART_SEEN if self.detail or self.subject else NOT_SEEN
+
+    @property
+    def text(self) -> str:
+        """The question and what it is about, for a human."""
+        about = self.detail or self.subject
+        return "\n\n".join(filter(None, (self.question or self.prompt_text, about, self.unseen)))
 
     def to_a2a_format(self) -> dict[str, object]:
-        names = ("question", "subject", "detail", "keys", "cancel")
+        names = ("question", "subject", "detail", "text", "keys", "cancel", "permission", "unseen")
+        more = {name: value for name in names if (value := getattr(self, name))}
+        if self.text == self.prompt_text:
+            more.pop("text", None)
         return {
             "type": self.input_type,
             "prompt": self.prompt_text,
             "options": self.options,
             "default": self.default,
-        } | {name: value for name in names if (value := getattr(self, name))}
+        } | more
 
 
 def screen_rows(lines: Sequence[str]) -> list[str]:
@@ -126,7 +147,7 @@ def find_menu(
         hints, end = _footer(inside, look)
         inside = inside[:end]
     found = _options(inside, look)
-    if found is None or (not boxed and any(_breaks(row, look) for row in inside[found[2] :])):
+    if found is None or (not boxed and any(breaks(row, look) for row in inside[found[2] :])):
         dialog = _dialog(inside, hints, boxed, look)
         wants_text = dialog is not None and dialog.input_type in ("text", "password")
         at_field = wants_text and cursor is not None and cursor[1] < end
@@ -139,36 +160,27 @@ def find_menu(
             return None  # text that is being written out, not a list with a cursor in it
     if len(options) < 2 and not hints:
         return None
-    question, subject, detail = _asked(inside[:begin], style, look)
+    about = asked(inside[:begin], style, look, boxed)
     keys, labels = _keys(options, style)
     escapes = "Escape" in keys.values() or any(key == "Escape" for key, _ in hints)
     return InputPrompt(
-        prompt_text="\n".join(filter(None, (question, subject))),
+        prompt_text="\n".join(filter(None, (about.question, about.subject))),
         input_type=_kind(labels.values()),
         options=list(labels.values()),
         default=labels[marked],
-        question=question,
-        subject=subject,
-        detail=detail,
+        question=about.question,
+        subject=about.subject,
+        detail=about.detail,
         keys=keys,
         cancel="Escape" if escapes else None,
+        permission=about.permission or not about.question,
+        hidden=about.hidden,
     )
 
 
 def _kind(options: Iterable[str]) -> str:
     words = sorted(re.split(r"\W", option.lower(), maxsplit=1)[0] for option in options)
     return "confirmation" if words == ["no", "yes"] or len(words) == 1 else "selection"
-
-
-def matches(patterns: Iterable[str], row: str) -> bool:
-    return any(re.match(pattern, row) for pattern in patterns)
-
-
-def _breaks(row: str, look: Look) -> bool:
-    """Whether a rule, a box or a line of the conversation is at the left edge: no dialog reaches above it."""
-    return re.match("─{10}|[╭╰┌└]─", row) is not None or (
-        row[:1] in tuple(look.line_marks) and row[1:2].isspace()
-    )
 
 
 def _last(rows: Sequence[str], pattern: str) -> int | None:
@@ -224,7 +236,7 @@ def _unboxed(rows: Sequence[str]) -> tuple[list[str], bool]:
         if kept[top][left] != "│":
             break
     inner = [row[left + 1 :].rstrip().removesuffix("│").rstrip() for row in kept[top:-1]]
-    if inner and _EDGE.match(kept[top]):
+    if inner and EDGE.match(kept[top]):
         inner[0] = ""
     while inner and not inner[-1].strip():
         inner.pop()
@@ -272,7 +284,7 @@ def _neighbours(rows: Sequence[str], row: int, step: int, head: re.Match[str]) -
             number += step
             blanks = 0
             found[row] = _option(rows, row, match)
-        elif not text.strip() or _RULE.fullmatch(text.rstrip()):
+        elif not text.strip() or RULE.fullmatch(text.rstrip()):
             blanks += 1
             if blanks > 2:
                 break
@@ -320,92 +332,32 @@ def _keys(options: dict[int, tuple[int, str]], style: MenuStyle) -> tuple[dict[s
     return keys, labels
 
 
-def _paragraphs(rows: Sequence[str]) -> list[list[str]]:
-    """Runs of rows with text, without frames and rules."""
-    runs: list[list[str]] = [[]]
-    for row in rows:
-        text = row.strip()
-        if text.startswith("│") and text.endswith("│"):
-            text = text.strip("│ ")
-        if text and not _RULE.match(text) and not _EDGE.match(text):
-            runs[-1].append(text)
-        elif runs[-1]:
-            runs.append([])
-    return [run for run in runs if run]
-
-
-def _asked(rows: Sequence[str], style: MenuStyle, look: Look) -> tuple[str, str | None, str | None]:
-    """The question above a menu, the command or file that it is about, and the other text of the dialog."""
-    paragraphs = _paragraphs(_from_its_top(rows, look))
-    if not paragraphs:
-        return "", None, None
-    at, question, rest = _question(paragraphs, look)
-    texts = ["\n".join(lines) for lines in paragraphs]
-    texts[at] = rest
-    if style.question_first and matches(look.questions, question):
-        texts = texts[at:]
-    detail = "\n\n".join(text for text in texts if text) or None
-    match = re.search(style.subject, detail) if style.subject and detail else None
-    subject = next((group for group in match.groups() if group), None) if match else None
-    return question, subject, detail
-
-
-def _from_its_top(rows: Sequence[str], look: Look) -> Sequence[str]:
-    begin = len(rows)
-    while begin and not _breaks(rows[begin - 1], look):
-        if begin > GAP and not any(row.strip() for row in rows[begin - GAP : begin]):
-            break
-        begin -= 1
-    return rows[begin:]
-
-
-def _question(paragraphs: list[list[str]], look: Look) -> tuple[int, str, str]:
-    """The index of the paragraph that asks (the nearest to the menu), its question and its other text."""
-    nearest = [(at, paragraphs[at]) for at in range(len(paragraphs) - 1, -1, -1)]
-    for at, lines in nearest:
-        for index, line in enumerate(lines):
-            if matches(look.questions, line):
-                question, rest = _until_mark(" ".join(lines[index:]))
-                return at, question, "\n".join(filter(None, [*lines[:index], rest]))
-    for at, lines in nearest:
-        question, rest = _until_mark(" ".join(lines))
-        if question.endswith(("?", "？")):
-            return at, question, rest
-    at, lines = nearest[0]
-    return at, lines[0], "\n".join(lines[1:])
-
-
-def _until_mark(text: str) -> tuple[str, str]:
-    match = re.match(r".*?[?？](?=\s|$)", text)
-    return (match[0], text[match.end() :].strip()) if match else (text, "")
-
-
 def _dialog(rows: Sequence[str], hints: list[tuple[str, str]], boxed: bool, look: Look) -> InputPrompt | None:
     """A dialog with no numbers: a list, a field, a page to read. Its key hints say so, or its box does."""
-    shown = _from_its_top(rows, look)
+    shown = from_its_top(rows, look)
     above = rows[: len(rows) - len(shown)]
     pointers = tuple(look.pointer)
     if above and above[-1].startswith(pointers):  # a field, or the marked row of a list
-        shown = [*_from_its_top(above[:-1], look), above[-1], *shown]
-    paragraphs = _paragraphs(shown)
-    marked = [line[2:] for lines in paragraphs for line in lines if line[:1] in pointers and line[1:2] == " "]
+        shown = [*from_its_top(above[:-1], look), above[-1], *shown]
+    texts = paragraphs(shown)
+    marked = [line[2:] for lines in texts for line in lines if line[:1] in pointers and line[1:2] == " "]
     closes = all(key for key, _ in hints) and any(
         key in ("Enter", "Escape") and _LEAVES.match(verb) for key, verb in hints
     )
-    if not paragraphs or not (closes or (boxed and marked)):
+    if not texts or not (closes or (boxed and marked)):
         return None
     keys = {verb: key for key, verb in hints if key in ("Enter", "Escape") or re.fullmatch(r"\w", key)}
     if not hints:
         keys = dict.fromkeys(marked[:1], "Enter")
-    typed = next((line for line in paragraphs[-1] if matches(look.fields, line)), None)
-    question = typed or paragraphs[0][0]
+    typed = next((line for line in texts[-1] if matches(look.fields, line)), None)
+    question = typed or texts[0][0]
     prompt = InputPrompt(
         prompt_text=question,
         input_type=_kind(keys),
         options=list(keys),
         default=next((verb for verb, key in keys.items() if key == "Enter"), None),
         question=question,
-        detail="\n\n".join("\n".join(lines) for lines in paragraphs),
+        detail="\n\n".join("\n".join(lines) for lines in texts),
         keys=keys,
         cancel="Escape" if "Escape" in keys.values() else None,
     )

@@ -14,6 +14,7 @@ STOPPED_AT_MOST = 1.0  # the same while output never pauses
 TURN_SETTLE = 0.15  # of READY before a turn ends whose end was not reported: its transcript lags
 TURN_SETTLE_UNSEEN = 1.0  # the same for one that was never seen to be busy: it may not have begun
 TURN_SETTLE_UNFINISHED = 2.0  # the same for one whose channel expects more: the human has refused a tool
+DENIED = 2.0  # after a permission prompt has left the screen in which an interrupted turn was denied
 SOONEST = 0.01  # until the next check
 
 LONG_AGO = -1e9
@@ -26,6 +27,7 @@ class Moments:
     poll: float = LONG_AGO
     key: float = LONG_AGO
     submit: float = LONG_AGO
+    asked: float = LONG_AGO  # when a permission prompt was last on the screen
     ready: float = LONG_AGO  # when the status last became READY
     unseen: bool = False  # there is output since the last look
     news: bool = False  # the same, and it is not an echo

@@ -61,6 +61,8 @@ class Observer:
 
     def output(self, now: float) -> None:
         """The agent has written, and the screen model has it already."""
+        if self.prompt is not None and self.prompt.permission:
+            self._last.asked = now
         self._last.output = now
         self._last.unseen = True
         self._idle.output(now)
@@ -151,6 +153,9 @@ class Observer:
         else:
             self._glance(now)
         if self.prompt is not None:
+            if self.prompt.permission and self.turns.current is not None:
+                self._last.asked = now
+                self.turns.current.asked = self.prompt.subject or self.prompt.question or ""
             self._model.observe(SCREEN, INPUT_REQUIRED, now, f"screen: {self.prompt.prompt_text[:60]!r}")
             return
         if means := self._signals.means(self._screen.text()):
@@ -216,11 +221,19 @@ class Observer:
             if isinstance(fact, StateSeen):
                 self._model.observe(fact.source, fact.says, now, fact.why)
             elif isinstance(fact, TurnEnded) and fact.outcome == "interrupted":
-                self._stopped = fact, now
+                self._stopped = replace(fact, denied=self._denied(now)), now
             elif isinstance(fact, Failed) or (isinstance(fact, TurnEnded) and fact.error is not None):
                 self.turns.take(replace(fact, error=self._explained(fact.error or {})), now)
             else:
                 self.turns.take(fact, now)
+
+    def _denied(self, stopped_at: float) -> str | None:
+        """A turn that stops while a permission prompt is on the screen, or just after it, was denied."""
+        turn = self.turns.current
+        if turn is None or not turn.asked or turn.permitted:
+            return None
+        on_screen = self.prompt is not None and self.prompt.permission
+        return turn.asked if on_screen or stopped_at - self._last.asked < moments.DENIED else turn.denied
 
     def _end_stopped(self, now: float) -> None:
         if self._stopped is not None:
@@ -289,6 +302,7 @@ class Observer:
     def _outcome(self, turn: Turn) -> tuple[str, dict[str, Any] | None]:
         """How the screen shows that a turn ended whose end was not reported."""
         if self._reader.was_stopped(turn.prompt):
+            turn.denied = self._denied(self._last.ready)
             return "interrupted", None
         if self.error is None:
             return "completed", None

@@ -10,8 +10,10 @@ the output has been quiet for a moment.
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 
 from synapse.agents.look import Look
+from synapse.agents.requests import ToolRequest, one_line
 from synapse.watch import looks
 from synapse.watch.menus import LINE, Cursor, InputPrompt, composer, find_menu, screen_rows
 
@@ -19,6 +21,16 @@ __all__ = ["TYPES", "InputPrompt", "InputRequiredDetector"]
 
 Pattern = tuple[re.Pattern[str], list[str] | None]
 TYPES = ("confirmation", "password", "selection", "text")  # in the order in which they are tried
+
+
+# A question that does not say what would be done.
+_BARE = re.compile(
+    r"(?i)(?:(?:do you want to|would you like to|shall i|may i|ok to) )?"
+    r"(?:proceed|continue|run|execute|apply|allow|go ahead)(?: with)?"
+    r"(?: (?:it|this|that|these|the|following|above|shell|commands?|tools?|changes?|actions?|edits?))*"
+    r"\s*(?:[?:(\[]|$)|続行しますか"
+)
+PARAGRAPH = 20  # rows above a question
 
 
 class InputRequiredDetector:
@@ -44,8 +56,15 @@ class InputRequiredDetector:
         (r"(?:password|passphrase|PIN)(?: for [^:]+)?\s*[:：]\s*$", "password", None),  # sudo, ssh, git
         (r"パスワード\s*[:：]\s*$", "password", None),
     )
-    _LETTERED = re.compile(r"\((\w)\)(\w[\w' ]*)?")  # aider: (Y)es/(N)o/(D)on't ask again [Yes]:
-    _LETTERED_LINE = re.compile(r"\(\w\)\w*(?:/\(\w\)[\w' ]*)+(?:\s*\[(\w+)\])?\s*[:?]?\s*$")
+    _LETTERED = re.compile(r"[(\[](\w)[)\]](\w[\w' ]*?)?(?=\s*(?:[/,|:?\[]|\bor\b|$))")
+    # aider: (Y)es/(N)o/(D)on't ask again [Yes]:   others: (k)eep, (d)elete or (q)uit?
+    _LETTERED_LINE = re.compile(
+        r"(?:[(\[]\w[)\]]\w*(?:/[(\[]\w[)\]][\w' ]*)+"
+        r"|[(\[][a-zA-Z][)\]]\w+(?:(?:\s*[,|]\s*(?:or\s+)?|\s+or\s+)[(\[][a-zA-Z][)\]]\w[\w' ]*)+)"
+        r"(?:\s*\[(\w{2,})\])?\s*[:?]?\s*$"
+    )
+    _WORDS_LINE = re.compile(r"[\[(]\s*([\w?-]+(?:\s*[/|,]\s*[\w?-]+){1,})\s*[\])]\s*[:?]?\s*$")  # [y/N/a]
+    _LISTED = re.compile(r"\s*[\[(]?(\d{1,2})[.):\]]+\s+(\S.*)")  # 1. Keep
     _ENDS = re.compile(r"(?:[\s?？:：.。]|[\[(][^\])]*[\])])*$")  # nothing after a question but how to answer
     _YES_NO = re.compile(r"[\[(](y)/(n)[\])]", re.IGNORECASE)
 
@@ -106,11 +125,53 @@ class InputRequiredDetector:
         """A program that asks line by line: on the last line, with the cursor there and nothing after it."""
         if cursor is not None and cursor[1] != len(rows) - 1:
             return None
+        prompt = self._offered(rows) or self._asked(rows[-1].strip())
+        if prompt is None or prompt.input_type != "confirmation" or not _BARE.match(prompt.prompt_text):
+            return prompt
+        above = _paragraph_above(rows)
+        subject = one_line(above[-1]) if above else None
+        return replace(prompt, subject=subject, detail="\n".join(above) or None, permission=True)
+
+    def _offered(self, rows: Sequence[str]) -> InputPrompt | None:
+        """A question that says what may be typed: letters, words, or the numbers of the list above it."""
         text = rows[-1].strip()
         tail = text[-LINE:]
         if lettered := self._LETTERED_LINE.search(tail):
             letters = {a + b.strip(): a for a, b in self._LETTERED.findall(lettered[0])}
-            return InputPrompt(text, "confirmation", list(letters), default=lettered[1], keys=letters)
+            return InputPrompt(
+                text, "confirmation", list(letters), default=lettered[1], keys=letters, typed=True
+            )
+        if (match := self.SELECTION_PATTERN.search(tail)) and tail.endswith((":", "?", "：", "？", "]")):
+            numbers = match[1].split("/") if match[1] else re.findall(r"\((\d+)\)\s*\w", tail)
+            if len(numbers) > 1:
+                return self._numbered(rows, numbers)
+        if not (words := self._WORDS_LINE.search(tail)):
+            return None
+        offered = re.split(r"\s*[/|,]\s*", words[1])
+        asks = (
+            tail.endswith((":", "?")) or "?" in tail[: words.start()] or {"y", "n"} <= set(words[1].lower())
+        )
+        if len(offered) < 3 or any(word.isdecimal() for word in offered) or not asks:
+            return None
+        return InputPrompt(
+            text, "selection", offered, _capital(offered), keys={word: word for word in offered}, typed=True
+        )
+
+    def _numbered(self, rows: Sequence[str], numbers: list[str]) -> InputPrompt:
+        text = rows[-1].strip()
+        labels: dict[str, str] = {}
+        row = len(rows) - 2
+        while row >= 0 and (listed := self._LISTED.fullmatch(rows[row])) and listed[1] in numbers:
+            labels[listed[1]] = listed[2].strip()
+            row -= 1
+        if len(labels) != len(numbers) or len(set(labels.values())) != len(numbers):
+            return InputPrompt(text, "selection", numbers)
+        heading = rows[row].strip() if row >= 0 else ""
+        keys = {labels[number]: number for number in numbers}
+        return InputPrompt(text, "selection", list(keys), question=heading or text, keys=keys, typed=True)
+
+    def _asked(self, text: str) -> InputPrompt | None:
+        tail = text[-LINE:]
         for kind, pattern, options in self._live:
             if pattern.search(tail):
                 return InputPrompt(text, kind, options)
@@ -119,10 +180,6 @@ class InputRequiredDetector:
                 if (match := pattern.search(tail)) and self._ENDS.match(tail, match.end()):
                     written = self._as_written(tail, options)
                     return InputPrompt(text, kind, written, _capital(written))
-        if (match := self.SELECTION_PATTERN.search(tail)) and tail.endswith((":", "?", "：", "？", "]")):
-            numbers = match[1].split("/") if match[1] else re.findall(r"\((\d+)\)\s*\w", tail)
-            if len(numbers) > 1:
-                return InputPrompt(text, "selection", numbers)
         if tail.endswith(">"):
             return None  # a prompt at rest
         return InputPrompt(text, "text") if any(p.search(tail) for p, _ in self._builtin["text"]) else None
@@ -141,3 +198,44 @@ def _capital(options: list[str] | None) -> str | None:
     """In [Y/n] the capital letter is what Enter answers."""
     capitals = [option for option in options or () if option.isupper()]
     return capitals[0] if len(capitals) == 1 else None
+
+
+def _paragraph_above(rows: Sequence[str]) -> list[str]:
+    """The rows with text above the last one, up to a blank row; one blank row may be between."""
+    last = len(rows) - 2
+    if last >= 0 and not rows[last].strip():
+        last -= 1
+    first = last
+    while first >= 0 and rows[first].strip() and last - first < PARAGRAPH:
+        first -= 1
+    return [row.strip() for row in rows[first + 1 : last + 1]]
+
+
+def explained(prompt: InputPrompt | None, requests: Sequence[ToolRequest]) -> InputPrompt | None:
+    """The prompt with what the channel says that it is about: a screen cuts it, or shows a description."""
+    if prompt is None or not prompt.permission or not requests:
+        return prompt
+    request = _meant(prompt, requests)
+    if request is None:
+        return prompt
+    asked = f"{prompt.question}\n{request.subject}" if prompt.question else prompt.prompt_text
+    return replace(prompt, prompt_text=asked, subject=request.subject, detail=request.detail, hidden=False)
+
+
+def _meant(prompt: InputPrompt, requests: Sequence[ToolRequest]) -> ToolRequest | None:
+    """The request that the dialog shows the most of: several may wait at the same time."""
+    shown = _squeezed(f"{prompt.question}\n{prompt.subject}\n{prompt.detail}")
+    scores = [sum(len(piece) for piece in _pieces(request) if piece in shown) for request in requests]
+    if max(scores):
+        return requests[scores.index(max(scores))]
+    return requests[0] if len(requests) == 1 and not prompt.subject else None
+
+
+def _pieces(request: ToolRequest) -> set[str]:
+    """The lines of a request, and the name of its file."""
+    lines = {_squeezed(line) for line in request.detail.split("\n")}
+    return {piece for piece in (*lines, request.subject.rpartition("/")[2]) if len(piece) > 2}
+
+
+def _squeezed(text: str) -> str:
+    return re.sub(r"[\s│]+", "", text)

@@ -8,7 +8,7 @@ from synapse.terminal.screen import Screen
 from synapse.watch.composer import ComposerReader, Seen
 from synapse.watch.errors import DetectedError, ErrorDetector
 from synapse.watch.looks import look_of
-from synapse.watch.questions import InputPrompt, InputRequiredDetector
+from synapse.watch.questions import InputPrompt, InputRequiredDetector, explained
 from synapse.watch.screen_reply import extract_reply
 
 
@@ -18,6 +18,7 @@ class ScreenReader:
         detection = profile.input_detection
         patterns = [(p.pattern, p.type, list(p.options) or None) for p in detection.additional_patterns]
         self._screen = screen
+        self._channel = channel
         self._marks = look.reply
         self._end = _wrapped_anyhow(profile.response_end) if profile.response_end else None
         self._questions = InputRequiredDetector(patterns, detection.enabled, look)
@@ -26,7 +27,7 @@ class ScreenReader:
         self.errors = ErrorDetector(look, channel.read_error)
 
     def question(self) -> InputPrompt | None:
-        return self._questions.detect_screen(*self._shown())
+        return explained(self._questions.detect_screen(*self._shown()), self._channel.requests())
 
     def composer(self) -> Seen:
         return self._composer.read(self._screen)

@@ -24,7 +24,7 @@ from synapse.agents.generic.screen import BULLETS, PROMPT_ENDS
 from synapse.agents.look import Marks
 from synapse.terminal import cells
 from synapse.watch import looks
-from synapse.watch.menus import matches
+from synapse.watch.dialogs import matches
 
 Row = tuple[str, str]  # a text, and its row on the screen; "" if it is never joined to another
 

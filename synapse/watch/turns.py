@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from synapse.agents.facts import Fact, Failed, PromptAccepted, Said, TokensUsed, ToolUsed, TurnEnded
+from synapse.agents.facts import Denied, Fact, Failed, PromptAccepted, Said, TokensUsed, ToolUsed, TurnEnded
 
 HISTORY = 100
 EXACT, TRANSCRIPT, SCREEN = "exact", "transcript", "screen"
@@ -30,6 +30,9 @@ class Turn:
     tools: dict[str, dict[str, Any]] = field(default_factory=dict)
     tokens: dict[str, tuple[int, int]] = field(default_factory=dict)
     error: dict[str, Any] | None = None
+    asked: str = ""  # what the human was last asked to permit
+    permitted: bool = False  # the answer that Synapse gave to that was not no
+    denied: str | None = None  # what the human has denied, if nothing came after that
 
     def to_dict(self) -> dict[str, Any]:
         plain = ("number", "prompt", "started_at", "ended_at", "outcome", "reply", "source")
@@ -78,7 +81,11 @@ class TurnTracker:
         elif isinstance(fact, TurnEnded) and not self._is_repeated(fact):
             turn = self.current or self._begin(None, now)
             turn.error = fact.error
+            turn.denied = fact.denied or turn.denied
             self._end(turn, fact.outcome, now, fact.reply)
+        elif isinstance(fact, Denied):
+            if self.current is not None:
+                self.current.denied = fact.subject or self.current.asked
         elif isinstance(fact, Failed):
             if self.current is not None:
                 self.current.error = fact.error
@@ -175,6 +182,8 @@ def _same(known: str | None, told: str) -> bool:
 
 
 def _note(turn: Turn, fact: Said | ToolUsed | TokensUsed) -> None:
+    if not isinstance(fact, TokensUsed):
+        turn.denied = None  # it goes on
     turn.busy = True  # even if it was over before the next look
     if isinstance(fact, Said):
         turn.messages[fact.key or str(len(turn.messages))] = fact.text

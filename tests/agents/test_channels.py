@@ -24,6 +24,7 @@ from hypothesis import strategies as st
 from synapse.agents import flags
 from synapse.agents.base import Surroundings, open_channel
 from synapse.agents.facts import (
+    Denied,
     Fact,
     Failed,
     PromptAccepted,
@@ -200,6 +201,38 @@ class TestClaude:
         channel = open_channel("claude", around(tmp_path))
         assert states(channel.on_event(self.hook("PermissionRequest", agent_id="sub"))) == [(INPUT_REQUIRED,)]
 
+    def test_what_a_permission_prompt_is_about(self, tmp_path: Path) -> None:
+        channel = open_channel("claude", around(tmp_path))
+
+        def asks(tool: str, **given: Any) -> None:
+            channel.on_event(self.hook("PermissionRequest", tool_name=tool, tool_input=given))
+
+        asks("Bash", command="touch a && \\\n touch b", description="Touch")
+        asks("Write", file_path="/w/new.txt", content="one")
+        asks("AskUserQuestion", questions=[])
+        assert [request.subject for request in channel.requests()] == [
+            "touch a && \\ … (2 lines)",
+            "Write /w/new.txt",
+        ]
+        assert channel.requests()[0].detail == "touch a && \\\n touch b\n\nTouch"
+        written = {"tool_name": "Write", "tool_input": {"file_path": "/w/new.txt", "content": "one"}}
+        channel.on_event(self.hook("PostToolUse", **written))
+        assert len(channel.requests()) == 1
+        channel.on_event(self.hook("Stop"))
+        assert channel.requests() == []
+
+    def test_a_rejected_tool_is_denied(self, tmp_path: Path) -> None:
+        channel = open_channel("claude", around(tmp_path))
+        path = tmp_path / "t.jsonl"
+        stopped = {"type": "text", "text": "[Request interrupted by user for tool use]"}
+        lines = [
+            {"type": "user", "toolUseResult": "User rejected tool use", "message": {"content": []}},
+            {"type": "user", "message": {"content": [stopped]}},
+        ]
+        path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+        facts = channel.on_event(self.hook("Notification", transcript_path=str(path)))
+        assert [type(fact) for fact in facts if isinstance(fact, Denied | TurnEnded)] == [Denied, TurnEnded]
+
     @pytest.mark.parametrize(("trigger", "after"), [("manual", [(READY,)]), ("auto", [])])
     def test_compacting_is_work(self, tmp_path: Path, trigger: str, after: list[tuple[str, ...]]) -> None:
         channel = open_channel("claude", around(tmp_path))
@@ -333,7 +366,8 @@ class TestCodex:
         with path.open("w") as file:  # held open, as Codex does
             for event in events:
                 file.write(json.dumps({"timestamp": "t", "type": "event_msg", "payload": event}) + "\n")
-            call = {"type": "function_call", "name": "exec_command", "arguments": "{}", "call_id": "c"}
+            call = {"type": "function_call", "name": "exec_command", "call_id": "c"}
+            call["arguments"] = json.dumps({"cmd": "rm -rf x", "justification": "May I?"})
             file.write(json.dumps({"type": "response_item", "payload": call}) + "\n")
             file.flush()
             agent = subprocess.Popen(["sleep", "60"], stdout=file, start_new_session=True)
@@ -341,9 +375,15 @@ class TestCodex:
                 surroundings = Surroundings(str(tmp_path), {"HOME": str(tmp_path)}, 0.0, agent.pid)
                 channel = open_channel("codex", surroundings)
                 facts = channel.poll()
+                waiting = [request.subject for request in channel.requests()]
+                output = {"type": "function_call_output", "call_id": "c", "output": "aborted by user"}
+                file.write(json.dumps({"type": "response_item", "payload": output}) + "\n")
+                file.flush()
+                channel.poll()
             finally:
                 agent.kill()
                 agent.wait()
+        assert waiting == ["rm -rf x"] and channel.requests() == []
         assert states(facts) == [(PROCESSING,), (READY,)]
         assert only(facts, PromptAccepted)[0].text == "hello"
         assert [said.text for said in only(facts, Said)] == ["first", "**last**"]
@@ -445,6 +485,12 @@ class TestGemini:
         assert only(facts, ToolUsed)[0].name == "run_shell_command"
         assert only(facts, TokensUsed)[0].output_tokens == 2
         assert channel.missing() == [] and channel.unfinished()
+
+    def test_what_the_cli_says_to_itself_is_no_prompt(self, tmp_path: Path) -> None:
+        chats, channel = Chats(tmp_path), open_channel("gemini", around(tmp_path))
+        channel.submitted()
+        chats.ask("aaaaaaaa", "<session_context>\nToday is Monday.\n</session_context>hello")
+        assert self.asked(channel.poll()) == []
 
     def test_after_clear_the_chat_that_follows(self, tmp_path: Path) -> None:
         chats, channel = Chats(tmp_path), open_channel("gemini", around(tmp_path))

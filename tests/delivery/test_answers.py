@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from synapse.delivery.answers import answer_keys
+from synapse.delivery.answers import answer_keys, denies
 from synapse.tasks.task import BadMessage
 from synapse.watch.questions import InputPrompt
 
@@ -32,3 +32,12 @@ def test_enter_alone(prompt: InputPrompt) -> None:
 def test_nothing_is_no_choice(prompt: InputPrompt) -> None:
     with pytest.raises(BadMessage, match="none of the answers"):
         answer_keys(prompt, "", b"\r", 0.1)
+
+
+@pytest.mark.parametrize(
+    ("said", "no"), [("2", True), ("No", True), ("n", True), ("1", False), ("yes", False), ("Escape", True)]
+)
+def test_an_answer_that_denies(said: str, no: bool) -> None:
+    keys = {"Yes, proceed": "y", "No, and tell it what to do differently": "Escape"}
+    prompt = InputPrompt("Run it?", "selection", list(keys), keys=keys, permission=True)
+    assert denies(prompt, said) is no

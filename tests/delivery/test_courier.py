@@ -361,6 +361,25 @@ def test_after_a_restart_the_reply_to_an_earlier_message_is_not_that_of_the_last
         assert (delivery._turn_of(carry) is turns.finished[-1]) is known
 
 
+@pytest.mark.parametrize(("denied", "error"), [("rm x", "the human denied: rm x"), (None, None)])
+def test_a_denied_tool_cancels_its_task_with_the_code(
+    tmp_path: Path, denied: str | None, error: str | None
+) -> None:
+    surroundings = Surroundings(str(tmp_path), {}, 0.0, 0)
+    controller = AgentTerminal(load_profile("dummy"), Channel(surroundings), lambda _: None, 80, 24)
+    engine = TaskEngine(TaskStore())
+    delivery, turns = Delivery(controller, engine, str(tmp_path)), controller.observer.turns
+    task = engine.submit(text_message("one"))
+    turns.take(PromptAccepted(HOOK, "one"), 0)
+    assert turns.current is not None
+    turns.current.denied = denied
+    turns.take(TurnEnded(HOOK, "interrupted"), 1)
+    delivery._conclude(Carry(task, "one", length=0), turns.finished[-1])
+    assert task.state == "canceled"
+    assert task.error == (error and {"code": "DENIED", "message": error})
+    assert task.note == (error or "interrupted at the agent's terminal")
+
+
 def test_an_agent_that_writes_before_there_is_a_host(home: Home) -> None:
     home.profile("early", "command: [sh, -c, 'echo early; while read x; do echo \"got $x\"; done']\n")
     home.run("start", "early", "--name", "a")

@@ -272,3 +272,15 @@ def test_what_is_being_read_is_not_dropped() -> None:
         inbox.sending(f"later-{number}", "gemini", "")
         inbox.reply(f"later-{number}", "more")
     assert "the reply that is read" in text(inbox.picture(SIZE, 20)) and len(inbox.entries) == 100
+
+
+def test_a_toast_names_what_would_be_run_and_a_number_does_not_answer_what_nobody_saw() -> None:
+    inbox = Inbox(clock=lambda: 0.0)
+    inbox.sending("1", "codex", "do it")
+    inbox.asks("1", "Proceed?\n1. Yes", subject="rm -rf build")
+    boxes = inbox.picture((80, 24), 0)
+    assert "rm -rf build" in str(boxes)
+    inbox.asks("1", "Proceed?", in_words=True)
+    inbox.focus(True)
+    assert inbox.keys(b"a1\r") == [] and "in words" in str(inbox.picture((80, 24), 0))
+    assert inbox.keys(b"aYes\r") == [Answer("1", "Yes")]

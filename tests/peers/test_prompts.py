@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from synapse.peers.prompts import chosen, question, takes_nothing
+from synapse.peers.prompts import chosen, plain_question, question, subject, takes_nothing
 
 OBJECTS = [{"label": "Yes, once", "value": "once"}, {"id": 7}, {"strange": []}, 3]
 
@@ -61,3 +61,23 @@ def test_whether_enter_alone_is_an_answer(prompt: dict[str, Any], yes: bool) -> 
 )
 def test_the_number_of_an_option_means_the_option(options: Any, typed: str, sent: str) -> None:
     assert chosen({"options": options}, typed) == sent
+
+
+ABOUT = {"prompt": "Proceed?\nrm `x`", "question": "Proceed?", "options": ["Yes", "No"]}
+
+
+def test_what_would_be_run_is_shown_with_the_question() -> None:
+    prompt = {**ABOUT, "subject": "rm `x`", "detail": "rm `x`\n\n*Remove* x"}
+    assert question(prompt) == "Proceed?\n```\nrm `x`\n\n*Remove* x\n```\n1. Yes\n2. No"
+    assert plain_question(prompt) == "Proceed?\n  rm `x`\n  \n  *Remove* x\n1. Yes\n2. No"
+    assert subject(prompt) == "rm `x`"
+    assert "rm `x`\nwith all in it" in question({**prompt, "detail": "with all in it"})
+    assert question({**prompt, "detail": "rm `x`; echo '```'"}).count("````") == 2
+
+
+def test_what_nobody_has_seen_is_not_answered_by_a_number() -> None:
+    prompt = {**ABOUT, "unseen": "the screen does not show what it would run"}
+    assert (
+        question(prompt) == "Proceed?\nthe screen does not show what it would run\nAnswer in words: Yes; No"
+    )
+    assert subject(prompt) == "the screen does not show what it would run"

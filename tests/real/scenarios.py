@@ -54,6 +54,8 @@ Step = Say | Wait | Call | Refuse
 
 TOUCHED = "synapse-was-here"
 COMMAND = f"touch {TOUCHED} && echo touched"
+_TALL = "\n".join(f"  echo line {n} of a command that is taller than the screen" for n in range(60))
+LONG_COMMAND = f"for n in 1 2; do\n{_TALL}\ndone"
 ASK_CODEX = "synapse send codex --return 'your turn #scenario:ping 7'"
 NOTES = "notes.txt"  # to be put into the working directory
 NOTES_TEXT = "synapse notes: the answer is 42\n"
@@ -193,6 +195,10 @@ def _tool(prompt: str, results: Sequence[str]) -> list[Step]:
     ]
 
 
+def _long_command(prompt: str, results: Sequence[str]) -> list[Step]:
+    return [Say("That was long.")] if results else [Say("This is long."), Run(LONG_COMMAND)]
+
+
 def _ask_codex(prompt: str, results: Sequence[str]) -> list[Step]:
     """Have another agent asked from the CLI's own shell tool, and use what it says."""
     if not results:
@@ -226,6 +232,7 @@ _SCENARIOS: dict[str, Callable[[str, Sequence[str]], list[Step]]] = {
     "silence-before": _always(Wait(4), Say("This came after a silence.")),
     "silence-middle": _always(Say("This came first, "), Wait(4), Say("and this after a silence.")),
     "tool": _tool,
+    "long-command": _long_command,
     "review": _always(Wait(4), Say(REVIEW)),
     "two-messages": _two_messages,
     "ask-codex": _ask_codex,

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from synapse.registry import READY
 from tests.real.model_server import ModelServer, expected
-from tests.real.scenarios import TOUCHED
+from tests.real.scenarios import COMMAND, LONG_COMMAND, TOUCHED
 from tests.real.wrapped import ENDED, Agent, Sender
 from tests.support.home import Home
 
@@ -35,10 +36,53 @@ def test_a_permission_prompt_is_answered_through_the_task(
     task = sender.send("hello #scenario:tool")
     asked = sender.until(task, "input_required", *ENDED)
     assert asked["state"] == "input_required" and len(asked["prompt"]["options"]) >= 2, asked
+    assert asked["prompt"]["subject"] == COMMAND and COMMAND in asked["prompt"]["text"], asked
+    assert "unseen" not in asked["prompt"]
     assert not (home.work / TOUCHED).exists()
     sender.answer(task, "1")
     done = sender.until(task)
     assert done["artifacts"][0]["data"] == expected("tool") and (home.work / TOUCHED).exists()
+
+
+def test_a_denied_tool_ends_the_task_as_denied(agent: Agent, home: Home, model: ModelServer) -> None:
+    """By an answer to the task, and by a human with Escape."""
+    sender = Sender(agent, home)
+    task = sender.send("hello #scenario:tool")
+    asked = sender.until(task, "input_required", *ENDED)
+    sender.answer(task, next(option for option in asked["prompt"]["options"] if option.startswith("No")))
+    done = sender.until(task)
+    assert (done["state"], (done.get("error") or {}).get("code")) == ("canceled", "DENIED"), done
+    assert done["error"]["message"] == f"the human denied: {COMMAND}" and not (home.work / TOUCHED).exists()
+    agent.until(READY)
+    task = sender.send("hello again #scenario:tool")
+    sender.until(task, "input_required", *ENDED)
+    agent.driver.type("\x1b")
+    done = sender.until(task)
+    assert (done["state"], (done.get("error") or {}).get("code")) == ("canceled", "DENIED"), done
+
+
+def test_escape_at_work_is_no_denial(agent: Agent, home: Home, model: ModelServer) -> None:
+    sender = Sender(agent, home)
+    model.speed = 1.0
+    slow = sender.send("hello #scenario:silence-before")
+    sender.until(slow, "working")
+    agent.driver.rest(1)
+    agent.driver.type("\x1b")
+    done = sender.until(slow)
+    assert done["state"] == "canceled" and not done.get("error"), done
+
+
+def test_a_long_command_is_told_whole_or_said_to_be_cut(agent: Agent, home: Home, model: ModelServer) -> None:
+    sender = Sender(agent, home)
+    task = sender.send("hello #scenario:long-command")
+    prompt = sender.until(task, "input_required", *ENDED)["prompt"]
+    if agent.cli.name == "gemini":  # it tells nobody before the human has answered
+        assert "does not show all of what it would run" in prompt["text"]
+    else:
+        assert prompt["detail"].startswith(LONG_COMMAND) and "unseen" not in prompt, prompt
+        assert prompt["subject"] == "for n in 1 2; do … (62 lines)"
+    agent.driver.type("\x1b")
+    assert sender.until(task)["error"]["code"] == "DENIED"
 
 
 def test_the_next_waits_and_priority_5_does_not(agent: Agent, home: Home, model: ModelServer) -> None:

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from synapse.agents.base import Channel, Surroundings, open_channel
-from synapse.agents.facts import Fact, PromptAccepted, Said, TurnEnded
+from synapse.agents.facts import Denied, Fact, PromptAccepted, Said, TurnEnded
 from synapse.profiles.loader import load_profile
 from synapse.registry import INPUT_REQUIRED, PROCESSING, READY
 from synapse.terminal.screen import make_screen
@@ -366,3 +366,48 @@ def test_text_that_does_not_show_yet_leaves_the_composer_unconfirmed() -> None:
     claude.writes("\x1b[4;3Hhi")
     claude.after(1)
     assert found == [DRAFT]
+
+
+TOOL = {"tool_name": "Bash", "tool_input": {"command": "rm -rf build"}}
+
+
+def at_permission() -> Agent:
+    claude = Agent("claude")
+    claude.writes(IDLE)
+    claude.after(1)
+    claude.hook("UserPromptSubmit", prompt="hello")
+    claude.after(1)
+    claude.hook("PermissionRequest", **TOOL)
+    claude.writes(MENU)
+    assert claude.after(1) == INPUT_REQUIRED
+    return claude
+
+
+def test_a_dialog_that_shows_nothing_is_explained_by_its_hook() -> None:
+    claude = at_permission()
+    prompt = claude.observer.prompt
+    assert prompt is not None and prompt.subject == "rm -rf build" and not prompt.unseen
+    claude.hook("PostToolUse", **TOOL)
+    claude.writes(MENU)
+    claude.after(1)
+    prompt = claude.observer.prompt
+    assert prompt is not None and prompt.subject is None and prompt.unseen
+
+
+def test_a_turn_that_stops_at_a_permission_prompt_was_denied_and_a_later_stop_is_none() -> None:
+    for wait, denied in ((0.2, "rm -rf build"), (5.0, None)):
+        claude = at_permission()
+        claude.writes(IDLE)
+        claude.after(wait)
+        claude.observer._take([TurnEnded("transcript", "interrupted")], claude.now)
+        claude.after(2)
+        assert claude.observer.turns.finished[-1].denied == denied
+
+
+def test_a_turn_that_goes_on_after_a_denial_was_not_denied() -> None:
+    claude = at_permission()
+    claude.observer._take([Denied("transcript")], claude.now)
+    assert claude.observer.turns.current is not None
+    assert claude.observer.turns.current.denied == "rm -rf build"
+    claude.observer._take([Said("transcript", "Then I do it otherwise.")], claude.now)
+    assert claude.observer.turns.current.denied is None

@@ -1,15 +1,26 @@
 """Claude Code: hooks given by --settings, and the session's transcript."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from synapse.agents.base import HOOK, TRANSCRIPT, Channel, Surroundings, text_of
 from synapse.agents.errors import ReportedError, text_in
-from synapse.agents.facts import Fact, PromptAccepted, Said, StateSeen, TokensUsed, ToolUsed, TurnEnded
+from synapse.agents.facts import (
+    Denied,
+    Fact,
+    PromptAccepted,
+    Said,
+    StateSeen,
+    TokensUsed,
+    ToolUsed,
+    TurnEnded,
+)
+from synapse.agents.requests import ToolRequest, tool_request
 from synapse.agents.tail import JsonlTail
 from synapse.registry import INPUT_REQUIRED, PROCESSING, READY
 
 _INTERRUPTED = "[Request interrupted by user"
+_REJECTED = "User rejected tool use"
 _ERRORS = {
     "authentication_failed": "LOGIN_REQUIRED",
     "oauth_org_not_allowed": "LOGIN_REQUIRED",
@@ -19,6 +30,7 @@ _ERRORS = {
 
 
 _INPUT_TOKENS = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
+_NO_REQUEST = ("UserPromptSubmit", "Stop", "StopFailure", "SessionStart", "SessionEnd")
 _STATES = {  # by hook
     "UserPromptSubmit": PROCESSING,
     "PostToolUse": PROCESSING,
@@ -40,11 +52,13 @@ class ClaudeChannel(Channel):
         super().__init__(surroundings)
         self._transcript: JsonlTail | None = None
         self._hooked = False
+        self._requests: list[ToolRequest] = []  # the hook comes before the dialog is drawn
         self._compacting = False  # by the human's /compact; a compaction within a turn does not end it
 
     def on_event(self, event: Mapping[str, Any]) -> list[Fact]:
         self._hooked = True
         name = str(event.get("hook_event_name", ""))
+        self._take_request(name, event)
         if event.get("agent_id"):  # `agent_type` alone is a session started with --agent
             # A subagent: the turn continues, whatever it does, unless it asks.
             asks = name == "PermissionRequest"
@@ -72,6 +86,20 @@ class ClaudeChannel(Channel):
             facts.append(StateSeen(HOOK, (_STATES[name],), f"hook {name}"))
         return facts
 
+    def _take_request(self, name: str, event: Mapping[str, Any]) -> None:
+        """Also of a subagent: the human is asked in the same terminal."""
+        if name in _NO_REQUEST and not event.get("agent_id"):
+            self._requests.clear()
+        elif name in ("PermissionRequest", "PostToolUse"):
+            request = tool_request(text_of(event.get("tool_name")), event.get("tool_input"))
+            if request in self._requests:
+                self._requests.remove(request)
+            if request is not None and name == "PermissionRequest":
+                self._requests.append(request)
+
+    def requests(self) -> Sequence[ToolRequest]:
+        return self._requests
+
     def _follow(self, path: object, fresh: bool) -> None:
         if isinstance(path, str) and path and (self._transcript is None or self._transcript.path != path):
             # The transcript of a resumed session has turns that are over.
@@ -82,6 +110,9 @@ class ClaudeChannel(Channel):
         for line in self._transcript.read_new() if self._transcript else []:
             if not (line.get("isMeta") or line.get("isSidechain") or line.get("isCompactSummary")):
                 facts += _line(line)
+                if line.get("toolUseResult") == _REJECTED:
+                    facts.append(Denied(TRANSCRIPT))
+                    self._requests.clear()
         return facts
 
     @staticmethod

@@ -4,13 +4,14 @@ import datetime
 import json
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from synapse.agents.base import HOOK, TRANSCRIPT, Channel, Surroundings, changed_at, text_of
 from synapse.agents.errors import ReportedError, reported_error, text_in
 from synapse.agents.facts import Fact, PromptAccepted, Said, StateSeen, ToolUsed, TurnEnded, tokens_used
+from synapse.agents.requests import ToolRequest, tool_request
 from synapse.agents.tail import JsonlTail
 from synapse.registry import PROCESSING, READY
 
@@ -38,6 +39,9 @@ class CodexChannel(Channel):
         self._folders: dict[str, float] = {}  # where new ones appear, and when one last did
         self._prompted = False  # whether the task that runs began with a message
         self._said_by_turn = 0
+        self._calls: dict[
+            str, ToolRequest
+        ] = {}  # without a result; they are written before the human is asked
 
     def on_event(self, event: Mapping[str, Any]) -> list[Fact]:
         known = set(self._rollouts)
@@ -90,12 +94,27 @@ class CodexChannel(Channel):
     def _line(self, kind: str, payload: Mapping[str, Any]) -> list[Fact]:
         what = str(payload.get("type", ""))
         if kind == "event_msg":
+            if what in ("task_started", "task_complete", "turn_aborted"):
+                self._calls.clear()
             return self._event(what, payload)
+        self._take_call(payload)
         if kind == "response_item" and what in ("function_call", "custom_tool_call", "local_shell_call"):
             detail = {k: payload[k] for k in ("arguments", "input", "action") if k in payload}
             name = str(payload.get("name") or what)
             return [ToolUsed(TRANSCRIPT, name, str(payload.get("call_id", "")), detail)]
         return []
+
+    def _take_call(self, payload: Mapping[str, Any]) -> None:
+        call = str(payload.get("call_id", ""))
+        if str(payload.get("type", "")).endswith("_output"):
+            self._calls.pop(call, None)
+            return
+        given = next((payload[key] for key in ("arguments", "input", "action") if key in payload), None)
+        if call and (request := tool_request(str(payload.get("name") or "shell"), given)):
+            self._calls[call] = request
+
+    def requests(self) -> Sequence[ToolRequest]:
+        return list(self._calls.values())
 
     def _event(self, what: str, payload: Mapping[str, Any]) -> list[Fact]:
         if what == "task_started":

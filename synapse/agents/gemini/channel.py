@@ -15,6 +15,7 @@ EARLY, LATE = 0.5, 10.0  # seconds around Enter in which its prompt is written
 OWN_FIRST = 1.0  # seconds after Enter in which the known session may get the human's line
 GIVE_UP = 60.0  # seconds after which a message is no longer looked for
 CANCELLED = re.compile(r"Request cancelled")
+CONTEXT = "<session_context>"  # the CLI's own words; after a denied tool with the last prompt behind them
 _NAME = re.compile(r"session-\d{4}-\d\d-\d\dT\d\d-\d\d-(.{1,8})\.jsonl")
 _MARK = re.compile(r"\s*(\[A2A:[^\]\s]+\])")
 
@@ -132,7 +133,7 @@ class GeminiChannel(Channel):
         kind, key = record.get("type"), str(record.get("id", ""))
         if kind == "user":
             text = _content(record.get("content"))
-            if key in self._prompts or not text:
+            if key in self._prompts or not text or text.startswith(CONTEXT):
                 return []  # written again, or the result of a tool
             self._prompts.add(key)
             self._asked = True

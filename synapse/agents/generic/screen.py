@@ -13,6 +13,11 @@ LOOK = Look(
     questions=(
         r"(?:Do you (?:want|trust)|Would you like|How would you like|Allow execution|Apply this change)\b",
     ),
+    permissions=(
+        r"(?i)(?:do you want to|would you like to|may i|shall i|ok to)? ?(?:proceed|continue|allow|approve"
+        r"|make th|apply|create|overwrite|delete|run|execute|grant|go ahead)",
+    ),
+    hidden=(r"\.\.\. (?:first|last) \d+ lines? hidden|\[… \d+ lines?\]|… \+?\d+ (?:more )?lines?",),
     after_error=(r"\s|[─▄▀]{3}|ℹ\s|$",),
     # Several say that a request was cancelled; a terminal echoes Ctrl-C.
     stopped=(r"[ℹ✗⚠]\s+(?:Request|Operation) (?:cancell?ed|aborted)", r"\^C(?:\s|$)"),

@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING
 
 from synapse.base.text import for_output
 from synapse.cli.shared.interruption import Underway, leave
-from synapse.cli.shared.output import print_json, question
+from synapse.cli.shared.output import print_json
 from synapse.errors import NoSuchAgent, SynapseError
 from synapse.launch.starter import find_or_start
 from synapse.peers.base import Peer
 from synapse.peers.directory import open_directory
 from synapse.peers.origin import Origin
+from synapse.peers.prompts import plain_question, unseen
 from synapse.peers.task import A2ATask, Json, StillWorking
 from synapse.registry import ALL, ALL_HERE
 from synapse.terminal.cells import crop
@@ -159,7 +160,11 @@ class Conversation:
             self._reply.settle()
             self._asking = True
             try:
-                answer = await _ask(data.get("prompt") or {})
+                prompt = data.get("prompt") or {}
+                answer = await _ask(prompt)
+                while unseen(prompt) and answer.isdecimal():
+                    print("synapse: answer in words, and look at its screen first.", file=sys.stderr)
+                    answer = await _ask(prompt)
             finally:
                 self._asking = False
             if not answer:
@@ -177,7 +182,7 @@ class Conversation:
         elif task.text or task.status == "completed":
             self._reply.end(task.text)
         if task.asks:
-            print(f"{sent.name} asks: {question(task.prompt)}", file=sys.stderr)
+            print(f"{sent.name} asks: {for_output(plain_question(task.prompt))}", file=sys.stderr)
             print(f'answer it with `{sent.commands.answers} "…"`', file=sys.stderr)
             return ASKS
         if task.status == "completed":
@@ -219,8 +224,8 @@ class Conversation:
         if not wait:
             return name, task, 0, f"sent {task.id[:8]}"
         if task.asks:
-            asked = (task.prompt or {}).get("prompt")
-            return name, task, ASKS, f"it asks: {asked} (answer with `{sent.commands.answers} …`)"
+            asked = plain_question(task.prompt)
+            return name, task, ASKS, f"it asks: {asked}\n(answer with `{sent.commands.answers} …`)"
         if task.status == "completed":
             return name, task, 0, task.text
         return name, task, 1, f"it has not done it: {task.status}, {_why(task)}"
@@ -274,10 +279,7 @@ def _tell(progress: str) -> None:
 
 async def _ask(prompt: Json) -> str:
     secret = prompt.get("type") == "password"
-    sys.stderr.write(for_output(str(prompt.get("question") or prompt.get("prompt") or "")) + "\n")
-    options = prompt.get("options")
-    for number, option in enumerate(options if isinstance(options, list) else (), 1):
-        sys.stderr.write(f"  {number}. {for_output(str(option))}\n")
+    sys.stderr.write(for_output(plain_question(prompt)) + "\n")
     print("answer (not shown): " if secret else "answer: ", end="", file=sys.stderr, flush=True)
     return await (_hidden_line() if secret else _line())
 
