@@ -1,12 +1,24 @@
 """Reads the screen of one CLI: a question, an error, a stopped turn, a reply."""
 
+from typing import NamedTuple
+
 from synapse.agents.base import Channel
+from synapse.agents.generic.screen import PROMPT_ENDS
 from synapse.profiles.loader import Profile
 from synapse.terminal.screen import Screen
+from synapse.watch.echo import find_echo
 from synapse.watch.errors import DetectedError, ErrorDetector
 from synapse.watch.looks import look_of
 from synapse.watch.questions import InputPrompt, InputRequiredDetector
-from synapse.watch.screen_reply import extract_reply
+from synapse.watch.screen_reply import ScreenReply, find_reply
+
+
+class Place(NamedTuple):
+    """The screen before a message is typed: its top line, counted from the start of the scrollback, and its
+    rows."""
+
+    line: int
+    rows: tuple[str, ...] = ()
 
 
 class ScreenReader:
@@ -18,11 +30,20 @@ class ScreenReader:
         self._marks = look.reply
         self._response_end = profile.response_end
         self._questions = InputRequiredDetector(patterns, detection.enabled, look)
-        self._start_line = 0  # at or before the echo of the last prompt
+        self._start = Place(0)  # its line is at or before the echo of the last prompt
         self.errors = ErrorDetector(look, channel.read_error)
 
     def question(self) -> InputPrompt | None:
         return self._questions.detect_screen(*self._shown())
+
+    def shows_input(self) -> bool:
+        """Whether the program shows that it takes input: by a prompt before the cursor, or by accepting
+        pastes, which some switch on before they have drawn anything."""
+        rows, (column, row), visible = self._shown()
+        if self._screen.mode(2004):
+            return any(text.strip() for text in rows)
+        before = rows[row][:column].rstrip() if visible and row < len(rows) else ""
+        return before != "" and before[-1] in PROMPT_ENDS + ":?"
 
     def error(self) -> DetectedError | None:
         return self.errors.get_primary_error(self.errors.detect_screen(*self._shown()))
@@ -30,18 +51,28 @@ class ScreenReader:
     def was_stopped(self, prompt: str | None) -> bool:
         return self.errors.detect_interrupt(*self._shown(), prompt)
 
-    def reply(self, prompt: str | None) -> str:
+    def reply(self, prompt: str | None) -> ScreenReply | None:
+        """None if the echo of a message of ours is not on the screen."""
         lines = self._screen.contents().split("\n")
-        reply = extract_reply(lines, prompt, self._start_line, self._marks, width=self._screen.size[0])
-        return reply.replace(self._response_end, "").rstrip() if self._response_end else reply
+        line, rows = self._start
+        found = find_reply(lines, prompt, line, self._marks, width=self._screen.size[0], before=rows)
+        if found is None or not self._response_end:
+            return found
+        return found._replace(text=found.text.replace(self._response_end, "").rstrip())
 
-    def first_line(self) -> int:
-        """The number of the line at the top of the screen, counted from the start of the scrollback."""
-        return max(self._screen.contents().count("\n") - self._screen.text().count("\n"), 0)
+    def is_unsent(self, prompt: str) -> bool:
+        """Whether the message is still where it was typed: the cursor is in its text."""
+        rows, cursor, _ = self._shown()
+        echo = find_echo(rows, prompt, ignored=self._marks.echo)
+        return echo is not None and echo.row <= cursor[1] < echo.end
 
-    def turn_begins(self, line: int | None = None) -> None:
-        """The reply to what is submitted now is below this line; default: the top of the screen."""
-        self._start_line = self.first_line() if line is None else line
+    def place(self) -> Place:
+        rows = self._screen.text().split("\n")
+        return Place(max(self._screen.contents().count("\n") - len(rows) + 1, 0), tuple(rows))
+
+    def turn_begins(self, place: Place | None = None) -> None:
+        """The reply to what is submitted now is below this place; default: the top of the screen."""
+        self._start = Place(self.place().line) if place is None else place
 
     def _shown(self) -> tuple[list[str], tuple[int, int], bool]:
         return self._screen.text().split("\n"), self._screen.cursor, self._screen.cursor_visible
