@@ -167,9 +167,13 @@ class Observer:
 
     def _takes_input(self, now: float) -> bool:
         """Whether it has ever shown that it takes input: until then it is starting."""
-        shown = self._has_started or self.verdict.status == READY or self._reader.shows_input()
-        self._has_started = shown or self._last.quiet(now) >= moments.STARTING
+        shown = self._has_started or self.verdict.status == READY or self._shows_input()
+        long_quiet = self._last.quiet(now) >= moments.UNSHOWN and bool(self._screen.text().strip())
+        self._has_started = shown or long_quiet
         return self._has_started
+
+    def _shows_input(self) -> bool:
+        return self._reader.shows_input() or self._channel.surroundings.reads_terminal()
 
     def _take(self, facts: list[Fact], now: float) -> None:
         for fact in facts:
@@ -226,12 +230,21 @@ class Observer:
         settle = moments.TURN_SETTLE if was_busy else moments.TURN_SETTLE_UNSEEN
         if self._channel.unfinished():
             settle = moments.TURN_SETTLE_UNFINISHED
+        if self._is_blank(turn):
+            settle = moments.UNSHOWN
         if now - settled_at < settle or self.turns.current is not turn or self._stopped is not None:
             return
         if not was_busy and not turn.accepted and self._would_tell(turn):
             self.turns.forget()  # a command of the CLI itself, or a prompt that it queued
         else:
             self.turns.settle(*self._outcome(turn), now)
+
+    def _is_blank(self, turn: Turn) -> bool:
+        """Whether the screen shows no reply, and no prompt for the next message either: it may still come."""
+        if turn.accepted or self._channel.tells or self._shows_input():
+            return False
+        shown = self._reader.reply(turn.prompt)
+        return shown is not None and not shown.text
 
     def _would_tell(self, turn: Turn) -> bool:
         """Whether a title or a channel would have reported this turn."""
@@ -258,8 +271,8 @@ class Observer:
             waits.append(moments.POLL_ENTERED)
         elif self._channel.tells and not is_ready:
             waits.append(moments.POLL_AT_LEAST)
-        if not self._has_started and self._last.quiet(now) < moments.STARTING:
-            waits.append(moments.STARTING - self._last.quiet(now))
+        if not self._has_started and self._last.quiet(now) < moments.UNSHOWN:
+            waits.append(moments.UNSHOWN - self._last.quiet(now))
         times = [wait for wait in waits if wait is not None]
         return max(min(times), moments.SOONEST) if times else None
 

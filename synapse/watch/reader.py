@@ -14,11 +14,11 @@ from synapse.watch.screen_reply import ScreenReply, find_reply
 
 
 class Place(NamedTuple):
-    """The screen before a message is typed: its top line, counted from the start of the scrollback, and its
-    rows."""
+    """The screen before a message is typed: its top line, counted from the start of the scrollback, and the
+    rows of its bottom from where the message is typed."""
 
     line: int
-    rows: tuple[str, ...] = ()
+    bottom: tuple[str, ...] = ()
 
 
 class ScreenReader:
@@ -54,8 +54,8 @@ class ScreenReader:
     def reply(self, prompt: str | None) -> ScreenReply | None:
         """None if the echo of a message of ours is not on the screen."""
         lines = self._screen.contents().split("\n")
-        line, rows = self._start
-        found = find_reply(lines, prompt, line, self._marks, width=self._screen.size[0], before=rows)
+        line, bottom = self._start
+        found = find_reply(lines, prompt, line, self._marks, width=self._screen.size[0], before=bottom)
         if found is None or not self._response_end:
             return found
         return found._replace(text=found.text.replace(self._response_end, "").rstrip())
@@ -67,8 +67,11 @@ class ScreenReader:
         return echo is not None and echo.row <= cursor[1] < echo.end
 
     def place(self) -> Place:
-        rows = self._screen.text().split("\n")
-        return Place(max(self._screen.contents().count("\n") - len(rows) + 1, 0), tuple(rows))
+        rows, (_, top), visible = self._shown()
+        line = max(self._screen.contents().count("\n") - len(rows) + 1, 0)
+        while 0 < top <= len(rows) and not any(map(str.isalnum, rows[top - 1])):
+            top -= 1  # the frame of the composer
+        return Place(line, tuple(rows[top:]) if visible else ())
 
     def turn_begins(self, place: Place | None = None) -> None:
         """The reply to what is submitted now is below this place; default: the top of the screen."""

@@ -17,7 +17,6 @@ The time is linear in the number of lines.
 """
 
 import re
-import textwrap
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from itertools import accumulate, pairwise
@@ -75,8 +74,8 @@ def find_reply(
 ) -> ScreenReply | None:
     """`lines` is scrollback and screen at the end of the turn, `start` a line at or before the echo. With the
     window's `width`, rows that the CLI has wrapped are joined again. `marks` is what the CLI draws around a
-    reply; default: what the built-in CLIs draw. `before` is the screen before the message was typed: rows at
-    its bottom that are there again are no reply. None if the echo of a message of ours is not there."""
+    reply; default: what the built-in CLIs draw. `before` is the bottom of the screen before the message was
+    typed: if it is there again, it is no reply. None if the echo of a message of ours is not there."""
     marks = marks or looks.known().reply
     lines = [line.rstrip() for line in lines]
     live, label = _live_area(lines, marks)
@@ -98,8 +97,10 @@ def find_reply(
                 return None
     else:
         begin, lead = _after_echo(lines, first, live, prompt, marks, label)
-    text = _reply(lines, begin, live, lead, label, marks, width)
-    return ScreenReply(text if ends_sure else textwrap.dedent(text), sure and ends_sure)
+    if has_mark(prompt):  # a program may indent the whole conversation
+        shift = min((_indent(line) for line in lines[begin:live] if line), default=0)
+        lines[begin:live] = [line[shift:] for line in lines[begin:live]]
+    return ScreenReply(_reply(lines, begin, live, lead, label, marks, width), sure and ends_sure)
 
 
 def _reply(
