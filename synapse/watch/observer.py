@@ -240,11 +240,11 @@ class Observer:
             self.turns.settle(*self._outcome(turn), now)
 
     def _is_blank(self, turn: Turn) -> bool:
-        """Whether the screen shows no reply, and no prompt for the next message either: it may still come."""
-        if turn.accepted or self._channel.tells or self._shows_input():
+        """Whether the screen shows no echo of the message yet, or nothing after it, not even a prompt."""
+        if turn.accepted or self._channel.tells:
             return False
         shown = self._reader.reply(turn.prompt)
-        return shown is not None and not shown.text
+        return shown is None or not (shown.text or self._shows_input())
 
     def _would_tell(self, turn: Turn) -> bool:
         """Whether a title or a channel would have reported this turn."""

@@ -5,14 +5,11 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-import pytest
-
 from tests.support.home import Home
 from tests.support.running import Agent
 
 # A full-screen program with a splash screen, a banner, an indented conversation and a framed composer. It
-# shows no prompt that Synapse knows. `asks` answers after `pause` seconds; without `echoes` it shows nothing
-# of what was typed.
+# shows no prompt that Synapse knows.
 PROGRAM = """
 import os, sys, time, tty
 tty.setraw(0)
@@ -38,8 +35,7 @@ while True:
     paint()
     if enter:
         asked, typed = typed, ""
-        if {echoes}:
-            talk += ["     ┃ " + asked, ""]
+        talk += ["     ┃ " + asked, ""]
         paint()
         time.sleep(0.3)
         if "quietly" not in asked:
@@ -48,9 +44,9 @@ while True:
 """
 
 
-def started(home: Home, splash: float = 0.0, echoes: bool = True) -> Agent:
+def started(home: Home, splash: float = 0.0) -> Agent:
     path = home.path / "program.py"
-    path.write_text(PROGRAM.replace("{splash}", str(splash)).replace("{echoes}", str(echoes)))
+    path.write_text(PROGRAM.replace("{splash}", str(splash)))
     home.profile("grand", f"command: [{sys.executable}, {path}]\nidle_detection: {{timeout: 0.7}}\n")
     home.run("start", "grand", "--name", "a")
     return Agent(home)
@@ -80,12 +76,4 @@ def test_a_splash_screen_is_neither_ready_nor_a_reply(home: Home) -> None:
     agent = started(home, splash=4.0)
     task = agent.until(agent.send("tell me one"))
     assert task["artifacts"][0]["data"] == "The answer to one\nhas two rows."
-    agent.http.close()
-
-
-@pytest.mark.parametrize("word", ["loudly", "quietly"])
-def test_without_an_echo_there_is_no_reply(home: Home, word: str) -> None:
-    agent = started(home, echoes=False)
-    task = agent.until(agent.send(f"tell me {word}"))
-    assert (task["state"], task["error"]["code"]) in (("failed", "NO_REPLY"), ("failed", "NOT_TAKEN"))
     agent.http.close()

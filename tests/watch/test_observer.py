@@ -245,3 +245,66 @@ def test_whatever_happens_it_goes_on(name: str, happening: list[tuple[str, Any]]
         else:
             agent.after(value)
     assert agent.observer.explain(agent.now)["status"] in (READY, PROCESSING, INPUT_REQUIRED)
+
+
+MESSAGE = "[A2A:12345678:user] tell me"
+
+
+class Unknown(Agent):
+    """A program of which only the command is known."""
+
+    def __init__(self) -> None:
+        super().__init__("dummy", Channel(NOWHERE))
+
+    def asked(self) -> None:
+        place = self.observer.place()
+        self.observer.key(False, self.now)
+        self.observer.submit(self.now, MESSAGE, place)
+
+
+def test_a_program_that_shows_no_prompt_is_starting() -> None:
+    program = Unknown()
+    program.writes("\x1b[?25l\x1b[5;20HGRAND SPLASH SCREEN")
+    assert program.after(20) == PROCESSING
+    program.writes("\x1b[?2004h\x1b[?25h\x1b[2J\x1b[20;4H| ")
+    assert program.after(5) == READY
+
+
+def test_a_program_that_never_shows_one_is_ready_after_a_long_silence() -> None:
+    program = Unknown()
+    program.writes("\x1b[?1049h\x1b[?2004h")
+    assert program.after(100) == PROCESSING  # nothing is on its screen
+    program.writes("\x1b[2J\x1b[5;20HGRAND SPLASH SCREEN\x1b[?2004l\x1b[?25l")
+    assert program.after(29) == PROCESSING
+    assert program.after(5) == READY
+
+
+def test_a_message_without_an_echo_has_no_reply() -> None:
+    program = Unknown()
+    program.writes("welcome\r\nsome earlier text\r\n$ ")
+    assert program.after(5) == READY
+    program.asked()
+    program.writes("\r\nwho knows what this is\r\n$ ")
+    program.after(20)
+    assert not program.observer.turns.finished
+    program.after(20)
+    (turn,) = program.observer.turns.finished
+    assert turn.error is not None and (turn.outcome, turn.error["code"], turn.reply) == (
+        "failed",
+        "NO_REPLY",
+        "",
+    )
+
+
+def test_an_echo_with_nothing_after_it_waits_for_a_prompt() -> None:
+    program = Unknown()
+    program.writes("welcome\r\n$ ")
+    assert program.after(5) == READY
+    program.asked()
+    program.writes(f"{MESSAGE}\r\n")
+    program.after(20)
+    assert not program.observer.turns.finished
+    program.writes("$ ")
+    program.after(5)
+    (turn,) = program.observer.turns.finished
+    assert (turn.outcome, turn.reply) == ("completed", "")
