@@ -58,6 +58,10 @@ class Surroundings:
                     found[target] = None
         return list(found)
 
+    def reads_terminal(self) -> bool:
+        """Whether a process of the agent waits for a line from its terminal, as far as the system tells."""
+        return any(map(processes.reads_terminal, self._pids()))
+
     def _pids(self) -> list[int]:
         return processes.session_members(self.child) if self.child else []
 

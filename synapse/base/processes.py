@@ -83,3 +83,21 @@ def end_session(session: int, grace: float = 1.0) -> None:
         signal_all(members, signal.SIGKILL)
         time.sleep(0.01)
         members = session_members(session)
+
+
+def reads_terminal(pid: int) -> bool:
+    """Whether the process is in a read of a terminal that nothing is typed at (Linux)."""
+    try:
+        with open(f"/proc/{pid}/wchan", encoding="ascii") as file:
+            if file.read() not in ("wait_woken", "n_tty_read"):
+                return False
+    except (OSError, ValueError):
+        return False
+    try:
+        with open(f"/proc/{pid}/syscall", encoding="ascii") as file:
+            descriptor = int(file.read().split()[1], 16)
+        return os.readlink(f"/proc/{pid}/fd/{descriptor}").startswith("/dev/")
+    except PermissionError:
+        return True  # only a parent may look: it may also read a socket
+    except (OSError, ValueError, IndexError):
+        return False

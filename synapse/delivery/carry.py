@@ -30,7 +30,7 @@ class Carry:
         if self.turn is None or self.turn.accepted or self.turn.busy:
             return self.turn is not None
         # The screen may miss the work of a short turn.
-        return screen_only and bool(self.turn.ended_at and self.turn.reply)
+        return screen_only and self.turn.ended_at is not None and self.turn.outcome != "failed"
 
     def begins(self, turn: Turn) -> bool:
         return turn.prompt is not None and self.mark in turn.prompt

@@ -29,6 +29,7 @@ from synapse.relay.injector import DONE, STUCK
 from synapse.tasks.engine import URGENT, TaskEngine, derived_artifact
 from synapse.tasks.files import keep_files, keep_text
 from synapse.tasks.task import Json, Task, message_text, sender_id
+from synapse.watch.reader import Place
 from synapse.watch.turns import SCREEN, Turn
 
 logger = logging.getLogger(__name__)
@@ -142,7 +143,7 @@ class Delivery:
             self.engine.fail(task, _error("STORE_FAILED", why))
             return
         controller = self.controller
-        first_line = controller.observer.first_line()
+        place = controller.observer.place()
         name = f"{task.id}/{len(task.receipts)}"
         carry = self._carry = Carry(task, mark_of(text), len(text))
         more = {"instructions": True} if instructed else {}
@@ -166,8 +167,8 @@ class Delivery:
         if drafted:
             controller.set_draft(True, "")
         self._store.add_receipt(task, "submitted", **({"draft": "set aside"} if drafted else {}))
-        self._submitted(text, first_line)
-        if await self._confirm(carry, text, first_line):
+        self._submitted(text, place)
+        if await self._confirm(carry, text, place):
             self._note_instructions(instructed)
             await self._follow(carry)
         elif not task.ended:
@@ -198,12 +199,12 @@ class Delivery:
         if instructed and self.instructions is not None:
             self.instructions.given()
 
-    async def _confirm(self, carry: Carry, text: str, first_line: int) -> bool:
+    async def _confirm(self, carry: Carry, text: str, place: Place) -> bool:
         """Wait until the turn of this message has begun; press Enter again if it does not begin."""
         task, profile = carry.task, self.controller.profile
         screen_only = profile.channel in ("none", "events")
         pressed, since = 0, self.clock()
-        while not carry.is_taken(screen_only):
+        while not carry.is_taken(screen_only) or (screen_only and self.controller.observer.is_unsent(text)):
             if not self.controller.running or task.cancel_wanted:
                 break
             status, waited = self.controller.status, self.clock() - since
@@ -215,7 +216,7 @@ class Delivery:
                 outcome = await self._typist.inject(f"{task.id}/{len(task.receipts)}/enter", enter)
                 self._store.add_receipt(task, "enter again", outcome=outcome)
                 if outcome == DONE:
-                    self._submitted(text, first_line)
+                    self._submitted(text, place)
             elif status == PROCESSING and waited >= CONFIRM_BUSY:
                 self._adopt(text)
                 break
@@ -258,7 +259,8 @@ class Delivery:
     def _conclude(self, carry: Carry, turn: Turn) -> None:
         task = carry.task
         tools, usage = [tool["name"] for tool in turn.tools.values()], turn.to_dict()["usage"]
-        task.metadata["turn"] = {"source": turn.source, "tools": tools, "usage": usage}
+        about = {"source": turn.source, "confidence": turn.confidence, "tools": tools, "usage": usage}
+        task.metadata["turn"] = about
         unseen = carry.interrupted and turn.source == SCREEN  # a screen does not show what ended a turn
         if turn.outcome == "failed":
             self.engine.fail(task, self._explained(turn))
@@ -275,7 +277,7 @@ class Delivery:
                 pieces = []  # it is the whole reply
             derived = [derived_artifact(piece, n) for n, piece in enumerate(pieces, 1)]
             self._store.add_receipt(task, "replied", source=turn.source)
-            self.engine.finish(task, turn.reply, turn.source, derived)
+            self.engine.finish(task, turn.reply, turn.source, derived, turn.confidence)
 
     def _explained(self, turn: Turn) -> Json:
         if turn.error:
@@ -332,8 +334,8 @@ class Delivery:
         replied = sum(receipt["step"] == "replied" for receipt in task.receipts)
         return over[-1] if len(over) > replied else None
 
-    def _submitted(self, text: str, first_line: int) -> None:
-        self.controller.observer.submit(self.clock(), text, first_line)
+    def _submitted(self, text: str, place: Place) -> None:
+        self.controller.observer.submit(self.clock(), text, place)
         self.look_soon()
 
     def _adopt(self, prompt: str) -> None:

@@ -258,14 +258,21 @@ class TaskEngine:
     def asks(self, task: Task, prompt: Json) -> None:
         self.store.set_input_required(task.id, mended(prompt))
 
-    def finish(self, task: Task, reply: str, source: str | None, derived: Iterable[Json] = ()) -> None:
+    def finish(
+        self,
+        task: Task,
+        reply: str,
+        source: str | None,
+        derived: Iterable[Json] = (),
+        confidence: float = 1.0,
+    ) -> None:
         """The turn has ended with this reply. The task ends too, unless more messages wait."""
         if task.ended:
             return
         reply = mended(reply)
         task.history.append(text_message(reply, "agent"))
         task.at_work = False
-        self.store.add_artifact(task.id, reply_artifact(reply, source or "screen"))
+        self.store.add_artifact(task.id, reply_artifact(reply, source or "screen", confidence))
         if task.pending and not task.cancel_wanted:
             self._release(task)
             self.store.save(task)
@@ -353,13 +360,14 @@ class TaskEngine:
                 self.emitters.remove(task.id)
 
 
-def reply_artifact(text: str, source: str) -> Json:
+def reply_artifact(text: str, source: str, confidence: float = 1.0) -> Json:
+    """`confidence` is below 1 if the reply was read from the screen."""
     return {
         "artifact_id": REPLY,
         "type": "text",
         "name": "output",
         "parts": [{"type": "text", "text": text}],
-        "metadata": {"source": source},
+        "metadata": {"source": source} | ({"confidence": confidence} if confidence < 1 else {}),
     }
 
 

@@ -15,6 +15,7 @@ TURN_SETTLE = 0.15  # of READY before a turn ends whose end was not reported: it
 TURN_SETTLE_UNSEEN = 1.0  # the same for one that was never seen to be busy: it may not have begun
 TURN_SETTLE_UNFINISHED = 2.0  # the same for one whose channel expects more: the human has refused a tool
 DENIED = 2.0  # after a permission prompt has left the screen in which an interrupted turn was denied
+UNSHOWN = 30.0  # of silence after which a program waits for input though it does not show that it does
 SOONEST = 0.01  # until the next check
 
 LONG_AGO = -1e9

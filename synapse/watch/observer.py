@@ -19,7 +19,7 @@ from synapse.watch.idle import IdleDetector
 from synapse.watch.moments import Moments
 from synapse.watch.prompt_line import PromptLine
 from synapse.watch.questions import InputPrompt
-from synapse.watch.reader import ScreenReader
+from synapse.watch.reader import Place, ScreenReader
 from synapse.watch.signals import SignalReader
 from synapse.watch.status import StatusModel, Verdict
 from synapse.watch.turns import Turn, TurnTracker
@@ -45,6 +45,7 @@ class Observer:
         self._line = PromptLine()
         self._foreground = foreground
         self._model = StatusModel()
+        self._has_started = False
         self._last = Moments()
         # The end of an interrupted turn and its time: held back until the screen shows the reply.
         self._stopped: tuple[TurnEnded, float] | None = None
@@ -88,7 +89,7 @@ class Observer:
             self.submit(now, line=line)
 
     def submit(
-        self, now: float, prompt: str | None = None, start_line: int | None = None, line: str | None = None
+        self, now: float, prompt: str | None = None, place: Place | None = None, line: str | None = None
     ) -> None:
         """Enter was pressed: by a human, or by Synapse, which knows the prompt."""
         self._last.entered = True
@@ -96,23 +97,29 @@ class Observer:
         self._line.submitted()
         self._channel.submitted(prompt if prompt is not None else line)
         if not self._is_reported():
-            self._reader.turn_begins(start_line)
+            self._reader.turn_begins(place)
             self.turns.submitted(now, prompt)
 
     def taken_up(self, mark: str) -> None:
         """An earlier host has submitted the message with this mark."""
         self._channel.submitted(mark)
 
-    def first_line(self) -> int:
-        """The number of the line at the top of the screen, counted from the start of the scrollback."""
-        return self._reader.first_line()
+    def place(self) -> Place:
+        """The screen now, before a message is typed."""
+        return self._reader.place()
+
+    def is_unsent(self, prompt: str) -> bool:
+        return self._reader.is_unsent(prompt)
 
     def reply_so_far(self) -> str:
         turn = self.turns.current
         if turn is None:
             return ""
         said = "\n\n".join(turn.messages.values())
-        return said or ("" if self._is_reported() else self._reader.reply(turn.prompt))
+        if said or self._is_reported():
+            return said
+        shown = self._reader.reply(turn.prompt)
+        return shown.text if shown is not None else ""
 
     def _is_reported(self) -> bool:
         """Whether the channel reports turns; if not, the screen is read."""
@@ -211,8 +218,18 @@ class Observer:
             return
         if self._idle.by_pattern:
             self._model.observe(SCREEN, READY, now, "screen: the idle pattern of its profile")
-        else:
+        elif self._takes_input(now):
             self._model.observe(SILENCE, READY, now, f"no output for {self._last.quiet(now):.1f} s")
+
+    def _takes_input(self, now: float) -> bool:
+        """Whether it has ever shown that it takes input: until then it is starting."""
+        shown = self._has_started or self.verdict.status == READY or self._shows_input()
+        long_quiet = self._last.quiet(now) >= moments.UNSHOWN and bool(self._screen.text().strip())
+        self._has_started = shown or long_quiet
+        return self._has_started
+
+    def _shows_input(self) -> bool:
+        return self._reader.shows_input() or self._channel.surroundings.reads_terminal()
 
     def _take(self, facts: list[Fact], now: float) -> None:
         for fact in facts:
@@ -288,12 +305,21 @@ class Observer:
         settle = moments.TURN_SETTLE if was_busy else moments.TURN_SETTLE_UNSEEN
         if self._channel.unfinished():
             settle = moments.TURN_SETTLE_UNFINISHED
+        if self._is_blank(turn):
+            settle = moments.UNSHOWN
         if now - settled_at < settle or self.turns.current is not turn or self._stopped is not None:
             return
         if not was_busy and not turn.accepted and self._would_tell(turn):
             self.turns.forget()  # a command of the CLI itself, or a prompt that it queued
         else:
             self.turns.settle(*self._outcome(turn), now)
+
+    def _is_blank(self, turn: Turn) -> bool:
+        """Whether the screen shows no echo of the message yet, or nothing after it, not even a prompt."""
+        if turn.accepted or self._channel.tells:
+            return False
+        shown = self._reader.reply(turn.prompt)
+        return shown is None or not (shown.text or self._shows_input())
 
     def _would_tell(self, turn: Turn) -> bool:
         """Whether a title or a channel would have reported this turn."""
@@ -323,6 +349,8 @@ class Observer:
             waits.append(moments.POLL_ENTERED)
         elif self._channel.tells and not is_ready:
             waits.append(moments.POLL_AT_LEAST)
+        if not self._has_started and self._last.quiet(now) < moments.UNSHOWN:
+            waits.append(moments.UNSHOWN - self._last.quiet(now))
         times = [wait for wait in waits if wait is not None]
         return max(min(times), moments.SOONEST) if times else None
 

@@ -1,15 +1,26 @@
 """Reads the screen of one CLI: a question, its composer, an error, a stopped turn, a reply."""
 
 import re
+from typing import NamedTuple
 
 from synapse.agents.base import Channel
+from synapse.agents.generic.screen import PROMPT_ENDS
 from synapse.profiles.loader import Profile
 from synapse.terminal.screen import Screen
 from synapse.watch.composer import ComposerReader, Seen
+from synapse.watch.echo import find_echo
 from synapse.watch.errors import DetectedError, ErrorDetector
 from synapse.watch.looks import look_of
 from synapse.watch.questions import InputPrompt, InputRequiredDetector, explained
-from synapse.watch.screen_reply import extract_reply
+from synapse.watch.screen_reply import FRAME, ScreenReply, find_reply
+
+
+class Place(NamedTuple):
+    """The screen before a message is typed: its top line, counted from the start of the scrollback, and the
+    rows of its bottom from where the message is typed."""
+
+    line: int
+    bottom: tuple[str, ...] = ()
 
 
 class ScreenReader:
@@ -23,7 +34,7 @@ class ScreenReader:
         self._end = _wrapped_anyhow(profile.response_end) if profile.response_end else None
         self._questions = InputRequiredDetector(patterns, detection.enabled, look)
         self._composer = ComposerReader(look, own=profile.composer is not None)
-        self._start_line = 0  # at or before the echo of the last prompt
+        self._start = Place(0)  # its line is at or before the echo of the last prompt
         self.errors = ErrorDetector(look, channel.read_error)
 
     def question(self) -> InputPrompt | None:
@@ -32,41 +43,54 @@ class ScreenReader:
     def composer(self) -> Seen:
         return self._composer.read(self._screen)
 
+    def shows_input(self) -> bool:
+        """Whether the program shows that it takes input: by a prompt before the cursor, or by accepting
+        pastes, which some switch on before they have drawn anything."""
+        rows, (column, row), visible = self._shown()
+        if self._screen.mode(2004):
+            return any(text.strip() for text in rows)
+        before = rows[row][:column].rstrip() if visible and row < len(rows) else ""
+        return before != "" and before[-1] in PROMPT_ENDS + ":?"
+
     def error(self) -> DetectedError | None:
         return self.errors.get_primary_error(self.errors.detect_screen(*self._shown()))
 
     def was_stopped(self, prompt: str | None) -> bool:
         return self.errors.detect_interrupt(*self._shown(), prompt)
 
-    def reply(self, prompt: str | None) -> str:
+    def reply(self, prompt: str | None) -> ScreenReply | None:
+        """None if the echo of a message of ours is not on the screen."""
         lines = self._screen.contents().split("\n")
-        reply = extract_reply(lines, prompt, self._start_line, self._marks, width=self._screen.size[0])
-        return self._end.split(reply, maxsplit=1)[0].rstrip() if self._end else reply
+        line, bottom = self._start
+        found = find_reply(lines, prompt, line, self._marks, width=self._screen.size[0], before=bottom)
+        if found is None or self._end is None:
+            return found
+        return found._replace(text=self._end.split(found.text, maxsplit=1)[0].rstrip())
 
     def shows_end(self, prompt: str) -> bool:
         """Whether the marker that ends a reply is below the echo of the prompt, which may contain it too."""
         if self._end is None or not self._end.search(self._screen.text()):
             return False
-        text = "\n".join(self._screen.contents().split("\n")[self._start_line :])
-        kept = [(n, character) for n, character in enumerate(text) if self._counts(character)]
-        wanted = "".join(filter(self._counts, prompt))
-        begin = "".join(character for _, character in kept).rfind(wanted)
-        if not wanted or begin < 0:
-            return False
-        return self._end.search(text, kept[begin + len(wanted) - 1][0] + 1) is not None
+        lines = self._screen.contents().split("\n")
+        echo = find_echo(lines, prompt, self._start.line, self._marks.echo + FRAME)
+        return echo is not None and echo.whole and bool(self._end.search("\n".join(lines[echo.end :])))
 
-    def first_line(self) -> int:
-        """The number of the line at the top of the screen, counted from the start of the scrollback."""
-        return max(self._screen.contents().count("\n") - self._screen.text().count("\n"), 0)
+    def is_unsent(self, prompt: str) -> bool:
+        """Whether the message is still where it was typed: the cursor is in its text."""
+        rows, cursor, _ = self._shown()
+        echo = find_echo(rows, prompt, ignored=self._marks.echo + FRAME)
+        return echo is not None and echo.row <= cursor[1] < echo.end
 
-    def turn_begins(self, line: int | None = None) -> None:
-        """The reply to what is submitted now is below this line; default: the top of the screen."""
-        self._start_line = self.first_line() if line is None else line
+    def place(self) -> Place:
+        rows, (_, top), visible = self._shown()
+        line = max(self._screen.contents().count("\n") - len(rows) + 1, 0)
+        while 0 < top <= len(rows) and not any(map(str.isalnum, rows[top - 1])):
+            top -= 1  # the frame of the composer
+        return Place(line, tuple(rows[top:]) if visible else ())
 
-    def _counts(self, character: str) -> bool:
-        """Whether it counts where a prompt is compared with its echo, which a CLI may wrap and frame."""
-        drawn = "─" <= character <= "▟" or character in self._marks.echo
-        return character.isprintable() and not character.isspace() and not drawn
+    def turn_begins(self, place: Place | None = None) -> None:
+        """The reply to what is submitted now is below this place; default: the top of the screen."""
+        self._start = Place(self.place().line) if place is None else place
 
     def _shown(self) -> tuple[list[str], tuple[int, int], bool]:
         return self._screen.text().split("\n"), self._screen.cursor, self._screen.cursor_visible

@@ -12,24 +12,27 @@
       ? for shortcuts
 
 A program that works line by line has none of this: its reply is between the typed line and the next prompt.
+A message of ours has a mark: without its echo there is no reply, because any other text may be older.
 The time is linear in the number of lines.
 """
 
 import re
 from bisect import bisect_left
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import accumulate, pairwise
+from typing import NamedTuple
 
 from synapse.agents.generic.screen import BULLETS, PROMPT_ENDS
 from synapse.agents.look import Marks
 from synapse.terminal import cells
 from synapse.watch import looks
 from synapse.watch.dialogs import matches
+from synapse.watch.echo import find_echo, has_mark, squash
 
 Row = tuple[str, str]  # a text, and its row on the screen; "" if it is never joined to another
 
 DRAFT_ROWS = 24  # more rows with text are not a draft
-_FRAME = "│┃▌▐"
+FRAME = "│┃▌▐"
 _RULE = re.compile(r"(?: ?| {20,})[╭╰]?([─━═▄▀▔▁])\1{2,}(?:.*\1\1)?[╮╯]?")
 _PROMPT = re.compile(rf"(?:[^\s{PROMPT_ENDS}][^{PROMPT_ENDS}]{{0,60}})?[{PROMPT_ENDS}]+(?=\s|$)")
 _ITEM = re.compile(rf"\s*(?:[-*+{BULLETS}]|\d+[.)])\s+")
@@ -42,6 +45,13 @@ _FIXED = re.compile(  # code, tables, rules: rows that are lines of their own
 _NUMBERED = re.compile(r"( *)([0-9]{1,6})(?: (.*))?")
 
 
+class ScreenReply(NamedTuple):
+    """`sure`: where it begins and where it ends was seen."""
+
+    text: str
+    sure: bool = True
+
+
 def extract_reply(
     lines: list[str],
     prompt: str | None,
@@ -49,14 +59,53 @@ def extract_reply(
     marks: Marks | None = None,
     width: int | None = None,
 ) -> str:
+    """`find_reply` for a prompt whose echo is on the screen."""
+    found = find_reply(lines, prompt, start, marks, width)
+    return found.text if found is not None else ""
+
+
+def find_reply(
+    lines: list[str],
+    prompt: str | None,
+    start: int | None = None,
+    marks: Marks | None = None,
+    width: int | None = None,
+    before: Sequence[str] = (),
+) -> ScreenReply | None:
     """`lines` is scrollback and screen at the end of the turn, `start` a line at or before the echo. With the
     window's `width`, rows that the CLI has wrapped are joined again. `marks` is what the CLI draws around a
-    reply; default: what the built-in CLIs draw."""
+    reply; default: what the built-in CLIs draw. `before` is the bottom of the screen before the message was
+    typed: if it is there again, it is no reply. None if the echo of a message of ours is not there."""
     marks = marks or looks.known().reply
     lines = [line.rstrip() for line in lines]
     live, label = _live_area(lines, marks)
+    ends_sure = live < len(lines) and any(lines[live:])
+    if not ends_sure:
+        live = _same_bottom(lines, before)
     first = min(max(start or 0, 0), live)
-    begin, lead = _after_echo(lines, first, live, prompt, marks, label)
+    sure = True
+    if has_mark(prompt):
+        assert prompt is not None
+        echo = find_echo(lines[:live], prompt, first, marks.echo + FRAME)
+        if echo is not None:
+            sure = echo.whole
+            begin = echo.end if sure else _echo_end(lines, echo.end - 1, live, len(echo.lead), marks)
+            lead = echo.lead
+        else:
+            begin, lead = _after_cut_echo(lines, first, live, prompt, marks), ""
+            if begin == 0:
+                return None
+    else:
+        begin, lead = _after_echo(lines, first, live, prompt, marks, label)
+    if has_mark(prompt):  # a program may indent the whole conversation
+        shift = min((_indent(line) for line in lines[begin:live] if line), default=0)
+        lines[begin:live] = [line[shift:] for line in lines[begin:live]]
+    return ScreenReply(_reply(lines, begin, live, lead, label, marks, width), sure and ends_sure)
+
+
+def _reply(
+    lines: list[str], begin: int, live: int, lead: str, label: str, marks: Marks, width: int | None
+) -> str:
     rows = lines[begin:live] if live < len(lines) else _before_question(lines[begin:], marks)
     if label:  # a bare "> " begins quotations too
         rows = _before_next(rows, lead or label) if re.search(r"\w", label) else rows
@@ -72,7 +121,7 @@ def extract_reply(
 def _live_area(lines: list[str], marks: Marks) -> tuple[int, str]:
     """Where composer and footer begin; for a program that works line by line, also its prompt."""
     last = max((n for n, line in enumerate(lines) if line), default=-1)
-    composer = re.compile(rf" {{0,2}}(?:[{_FRAME}] ?)?[{re.escape(marks.echo)}*!](?:\s|$)")
+    composer = re.compile(rf" {{0,2}}(?:[{FRAME}] ?)?[{re.escape(marks.echo)}*!](?:\s|$)")
     closed, below = False, 0
     for index in range(last, -1, -1):
         line = lines[index]
@@ -126,22 +175,18 @@ def _after_echo(
     """The line after the last echo of the prompt, and what is before the text in the echo.
 
     Compared without blanks and marks, because the CLI may wrap and frame the prompt."""
-    ignored = str.maketrans("", "", marks.echo + _FRAME)
-
-    def squash(text: str) -> str:
-        return "".join(text.translate(ignored).split())
-
-    wanted = squash(prompt or "")
-    squashed = [squash(line) for line in lines[first:live]]
+    ignored = marks.echo + FRAME
+    wanted = squash(prompt or "", ignored)
+    squashed = [squash(line, ignored) for line in lines[first:live]]
     ends = list(accumulate(map(len, squashed)))
     shown = "".join(squashed)
-    marked = re.compile(rf" ?(?:[{_FRAME}] ?)?[{re.escape(marks.echo)}]\s+(?=\S)")
+    marked = re.compile(rf" ?(?:[{FRAME}] ?)?[{re.escape(marks.echo)}]\s+(?=\S)")
     others: list[tuple[bool, int, int]] = []  # whether it looks like this prompt, the line, the column
     for index in range(live - 1, first - 1, -1):
         line = lines[index]
         is_marked = marked.match(line)
         found = is_marked or (None if line[:1] in tuple(marks.answer) else _PROMPT.match(line))
-        text = squash(line[found.end() :]) if found else ""
+        text = squash(line[found.end() :], ignored) if found else ""
         if not found or not text:
             continue
         offset = ends[index - first] - len(text)
@@ -153,15 +198,42 @@ def _after_echo(
             alike = wanted != "" and (wanted.startswith(text) or text.startswith(wanted))
             others.append((alike or _finds(marks.placeholder, line), index, found.end()))
     alike, index, column = next((other for other in others if other[0]), (others or [(False, -1, 0)])[0])
-    if not alike:
-        for end in reversed(range(min(len(ends), 500))):
-            if 0 < ends[end] <= len(wanted) and wanted.endswith(shown[: ends[end]]):
-                return first + end + 1, ""  # the echo began above the first line there is
+    if not alike and (end := _after_cut_echo(lines, first, live, prompt or "", marks)):
+        return end, ""
     if index < 0:
         return _after_unmarked(lines, first, live, marks), ""
     if wanted and not alike:
         return live, ""  # there are only older turns: this prompt was taken back, or never shown
     return (index + 1 if label else _echo_end(lines, index, live, column, marks)), lines[index][:column]
+
+
+def _after_cut_echo(lines: list[str], first: int, live: int, prompt: str, marks: Marks) -> int:
+    """The line after an echo that began above the first line there is; 0 if there is none."""
+    wanted, shown, found = squash(prompt, marks.echo + FRAME), "", 0
+    for index in range(first, min(live, first + 500)):
+        shown += squash(lines[index], marks.echo + FRAME)
+        if len(shown) > len(wanted):
+            break
+        if shown and wanted.endswith(shown):
+            found = index + 1
+    return found
+
+
+def _same_bottom(lines: list[str], before: Sequence[str]) -> int:
+    """Where the rows begin that were at the bottom of the screen before, too: a row may have changed if the
+    one above it has not."""
+    now = max((n for n, line in enumerate(lines) if line), default=-1)
+    then = max((n for n, row in enumerate(before) if row.strip()), default=-1)
+    end = now + 1
+    while now >= 0 and then >= 0:
+        if lines[now].split() == before[then].split():
+            end = now
+            now, then = now - 1, then - 1
+        elif now and then and lines[now - 1].split() == before[then - 1].split() != []:
+            now, then = now - 1, then - 1
+        else:
+            break
+    return end
 
 
 def _after_unmarked(lines: list[str], first: int, live: int, marks: Marks) -> int:
@@ -221,7 +293,7 @@ def _hangs(rows: list[str], marks: Marks) -> bool:
 
 def _is_own(row: str, marks: Marks) -> bool:
     text = row.lstrip()
-    return text[0] in f"{marks.echo}╭╰{_FRAME}" or matches((*marks.notice, *marks.status), text)
+    return text[0] in f"{marks.echo}╭╰{FRAME}" or matches((*marks.notice, *marks.status), text)
 
 
 def _said(rows: list[str], hanging: bool, marks: Marks) -> Iterator[Row]:
@@ -272,9 +344,9 @@ def _has_elbow(row: str, marks: Marks) -> bool:
 def _box(rows: list[str], index: int, marks: Marks) -> tuple[int, list[Row]]:
     """A round box: a tool call is left out; anything else loses its frame."""
     end = index + 1
-    while end < len(rows) and rows[end].lstrip()[:1] in tuple(_FRAME):
+    while end < len(rows) and rows[end].lstrip()[:1] in tuple(FRAME):
         end += 1
-    inside = [row.strip()[1:].rstrip(_FRAME).strip() for row in rows[index + 1 : end]]
+    inside = [row.strip()[1:].rstrip(FRAME).strip() for row in rows[index + 1 : end]]
     end += end < len(rows) and rows[end].lstrip()[:1] == "╰"
     return end, [] if inside and matches(marks.boxed_tool, inside[0]) else [(text, "") for text in inside]
 

@@ -10,9 +10,15 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from synapse.agents.facts import Denied, Fact, Failed, PromptAccepted, Said, TokensUsed, ToolUsed, TurnEnded
+from synapse.watch.screen_reply import ScreenReply
 
 HISTORY = 100
 EXACT, TRANSCRIPT, SCREEN = "exact", "transcript", "screen"
+SURE, UNSURE = 0.8, 0.4  # the confidence in a reply that the screen shows
+NO_REPLY = {
+    "code": "NO_REPLY",
+    "message": "the screen does not show where the reply begins, so no text on it can be taken for one",
+}
 
 
 @dataclass
@@ -24,6 +30,7 @@ class Turn:
     outcome: str | None = None  # completed | interrupted | failed
     reply: str = ""
     source: str | None = None  # exact | transcript | screen
+    confidence: float = 1.0
     accepted: bool = False  # the CLI itself has reported that it took this prompt
     busy: bool = False  # it was seen at work
     messages: dict[str, str] = field(default_factory=dict)
@@ -35,7 +42,7 @@ class Turn:
     denied: str | None = None  # what the human has denied, if nothing came after that
 
     def to_dict(self) -> dict[str, Any]:
-        plain = ("number", "prompt", "started_at", "ended_at", "outcome", "reply", "source")
+        plain = ("number", "prompt", "started_at", "ended_at", "outcome", "reply", "source", "confidence")
         counts = list(self.tokens.values())
         return {
             **{name: getattr(self, name) for name in plain},
@@ -50,9 +57,10 @@ class Turn:
 
 
 class TurnTracker:
-    """`read_screen` returns the reply that the screen shows, to the prompt if that is known."""
+    """`read_screen` returns the reply that the screen shows, to the prompt if that is known; None if it
+    cannot be found."""
 
-    def __init__(self, read_screen: Callable[[str | None], str]) -> None:
+    def __init__(self, read_screen: Callable[[str | None], ScreenReply | None]) -> None:
         self._read_screen = read_screen
         self._count = 0
         self._begun: list[Callable[[Turn], None]] = []
@@ -158,11 +166,19 @@ class TurnTracker:
         elif messages:
             turn.reply, turn.source = messages[-1], TRANSCRIPT
         elif outcome != "failed":
-            turn.reply, turn.source = self._read_screen(turn.prompt), SCREEN
+            self._read(turn)
         self.current = None
         self.finished.append(turn)
         for callback in self._ended:
             callback(turn)
+
+    def _read(self, turn: Turn) -> None:
+        shown = self._read_screen(turn.prompt)
+        turn.source = SCREEN
+        if shown is not None:
+            turn.reply, turn.confidence = shown.text, SURE if shown.sure else UNSURE
+        elif turn.outcome == "completed":
+            turn.outcome, turn.error = "failed", turn.error or dict(NO_REPLY)
 
     def _is_repeated(self, fact: TurnEnded) -> bool:
         last = self.finished[-1] if self.finished and self.current is None else None

@@ -22,7 +22,8 @@ def carry() -> Carry:
         (Turn(1, 0.0, "x", accepted=True), True, True),
         (Turn(1, 0.0, "x", busy=True), True, True),
         (Turn(1, 0.0, "x", ended_at=1.0, reply="too fast to be seen"), False, True),
-        (Turn(1, 0.0, "x", ended_at=1.0), False, False),
+        (Turn(1, 0.0, "x", ended_at=1.0, outcome="completed"), False, True),
+        (Turn(1, 0.0, "x", ended_at=1.0, outcome="failed"), False, False),
     ],
 )
 def test_when_a_message_is_taken(turn: Turn | None, by_channel: bool, by_screen: bool) -> None:

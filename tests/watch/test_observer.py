@@ -14,6 +14,7 @@ from synapse.registry import INPUT_REQUIRED, PROCESSING, READY
 from synapse.terminal.screen import make_screen
 from synapse.watch.composer import DIALOG, DRAFT, EMPTY
 from synapse.watch.observer import Observer
+from synapse.watch.reader import Place
 from tests.support.home import Home
 
 NOWHERE = Surroundings("/nonexistent", {"HOME": "/nonexistent"}, 0.0)
@@ -246,7 +247,7 @@ def test_the_marker_in_the_prompt_or_in_an_earlier_answer_ends_nothing(home: Hom
 def test_a_marker_that_was_there_before_the_turn_was_known_ends_it_too(home: Home) -> None:
     agent = marked(home)
     agent.writes(f"[A2A:3:b] hi\r\nhello{END}\r\n> ")
-    agent.observer.submit(agent.now, "[A2A:3:b] hi", start_line=0)
+    agent.observer.submit(agent.now, "[A2A:3:b] hi", Place(0))
     agent.after(0)
     assert agent.observer.turns.finished[-1].reply == "hello"
 
@@ -411,3 +412,66 @@ def test_a_turn_that_goes_on_after_a_denial_was_not_denied() -> None:
     assert claude.observer.turns.current.denied == "rm -rf build"
     claude.observer._take([Said("transcript", "Then I do it otherwise.")], claude.now)
     assert claude.observer.turns.current.denied is None
+
+
+MESSAGE = "[A2A:12345678:user] tell me"
+
+
+class Unknown(Agent):
+    """A program of which only the command is known."""
+
+    def __init__(self) -> None:
+        super().__init__("dummy", Channel(NOWHERE))
+
+    def asked(self) -> None:
+        place = self.observer.place()
+        self.observer.key(False, self.now)
+        self.observer.submit(self.now, MESSAGE, place)
+
+
+def test_a_program_that_shows_no_prompt_is_starting() -> None:
+    program = Unknown()
+    program.writes("\x1b[?25l\x1b[5;20HGRAND SPLASH SCREEN")
+    assert program.after(20) == PROCESSING
+    program.writes("\x1b[?2004h\x1b[?25h\x1b[2J\x1b[20;4H| ")
+    assert program.after(5) == READY
+
+
+def test_a_program_that_never_shows_one_is_ready_after_a_long_silence() -> None:
+    program = Unknown()
+    program.writes("\x1b[?1049h\x1b[?2004h")
+    assert program.after(100) == PROCESSING  # nothing is on its screen
+    program.writes("\x1b[2J\x1b[5;20HGRAND SPLASH SCREEN\x1b[?2004l\x1b[?25l")
+    assert program.after(29) == PROCESSING
+    assert program.after(5) == READY
+
+
+def test_a_message_without_an_echo_has_no_reply() -> None:
+    program = Unknown()
+    program.writes("welcome\r\nsome earlier text\r\n$ ")
+    assert program.after(5) == READY
+    program.asked()
+    program.writes("\r\nwho knows what this is\r\n$ ")
+    program.after(20)
+    assert not program.observer.turns.finished
+    program.after(20)
+    (turn,) = program.observer.turns.finished
+    assert turn.error is not None and (turn.outcome, turn.error["code"], turn.reply) == (
+        "failed",
+        "NO_REPLY",
+        "",
+    )
+
+
+def test_an_echo_with_nothing_after_it_waits_for_a_prompt() -> None:
+    program = Unknown()
+    program.writes("welcome\r\n$ ")
+    assert program.after(5) == READY
+    program.asked()
+    program.writes(f"{MESSAGE}\r\n")
+    program.after(20)
+    assert not program.observer.turns.finished
+    program.writes("$ ")
+    program.after(5)
+    (turn,) = program.observer.turns.finished
+    assert (turn.outcome, turn.reply) == ("completed", "")

@@ -20,7 +20,7 @@ from synapse.agents.look import Marks
 from synapse.dummy_agent.script import MARKDOWN
 from synapse.terminal.screen import Screen, make_screen
 from synapse.testing import Terminal
-from synapse.watch.screen_reply import extract_reply
+from synapse.watch.screen_reply import ScreenReply, extract_reply, find_reply
 
 RECORDINGS = Path(__file__).parents[1] / "recordings"
 ALIKE = 0.84
@@ -525,3 +525,55 @@ def test_it_takes_linear_time(line: str) -> None:
     seconds(1000)
     assert seconds(40_000) < 60 * max(seconds(4_000), 0.004)
     assert seconds(40_000) < 5
+
+
+MESSAGE = "[A2A:1234abcd:claude] say it"
+BANNER = ["  ██ Some Program v1.2", "", "> an earlier prompt", "✦ an earlier answer", ""]
+
+
+@pytest.mark.parametrize("lead", ["> ", "  > ", "  ", "        ", "┃  ", "    ┃  ", "❯ ", "you: ", ""])
+def test_a_marked_echo_is_found_whatever_its_indentation(lead: str) -> None:
+    found = find_reply([*BANNER, f"{lead}{MESSAGE}", "", "The answer."], MESSAGE)
+    assert found == ScreenReply("The answer.", sure=False)  # no composer shows where it ends
+
+
+def test_a_marked_echo_may_be_wrapped_anywhere() -> None:
+    rows = [*BANNER, "  > [A2A:1234a", "    bcd:claude] say", "    it", "", "The answer."]
+    found = find_reply(rows, MESSAGE)
+    assert found is not None and found.text == "The answer."
+
+
+@pytest.mark.parametrize("rows", [[], BANNER, [*BANNER, "The answer of another turn."]])
+def test_without_the_echo_of_our_message_there_is_no_reply(rows: list[str]) -> None:
+    assert find_reply(rows, MESSAGE) is None
+
+
+def test_an_echo_with_nothing_after_it_is_an_empty_reply() -> None:
+    found = find_reply([*BANNER, f"> {MESSAGE}", ""], MESSAGE)
+    assert found is not None and found.text == ""
+
+
+def test_a_reply_may_quote_its_message() -> None:
+    found = find_reply([f"> {MESSAGE}", "", f"✦ You wrote {MESSAGE}", f"  {MESSAGE}"], MESSAGE)
+    assert found is not None and found.text == f"You wrote {MESSAGE}\n{MESSAGE}"
+
+
+def test_of_an_echo_that_was_painted_again_the_last_counts() -> None:
+    rows = [*BANNER, f"> {MESSAGE}", "The an", *BANNER, f"> {MESSAGE}", "", "The answer."]
+    found = find_reply(rows, MESSAGE)
+    assert found is not None and found.text == "The answer."
+
+
+def test_the_second_message_of_a_task_has_the_same_mark() -> None:
+    second = "[A2A:1234abcd:claude] and this"
+    rows = [f"> {MESSAGE}", "One.", f"> {second}", "Two."]
+    found = find_reply(rows, second)
+    assert found is not None and found.text == "Two."
+
+
+def test_the_bottom_of_an_unknown_program_is_no_reply() -> None:
+    bottom = ["   ┃", "   ┃  Ask anything", "   ┃", "   ╹▀▀▀▀▀▀", "  ~/src    tokens 12%"]
+    before = [*BANNER, *bottom]
+    rows = [f"   ┃  {MESSAGE}", "", "   The answer.", "", *bottom[:-1], "  ~/src    tokens 31%"]
+    found = find_reply(rows, MESSAGE, before=before)
+    assert found == ScreenReply("The answer.", sure=False)

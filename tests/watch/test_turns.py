@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from synapse.agents.facts import Failed, PromptAccepted, Said, TokensUsed, ToolUsed, TurnEnded
-from synapse.watch.turns import TurnTracker
+from synapse.watch.screen_reply import ScreenReply
+from synapse.watch.turns import NO_REPLY, SURE, UNSURE, TurnTracker
 
 
-def tracker(screen: str = "from the screen") -> TurnTracker:
-    return TurnTracker(lambda prompt: screen)
+def tracker(screen: str | None = "from the screen", sure: bool = True) -> TurnTracker:
+    return TurnTracker(lambda prompt: None if screen is None else ScreenReply(screen, sure))
 
 
 def test_a_turn_from_prompt_to_reply() -> None:
@@ -42,6 +43,27 @@ def test_the_screen_is_asked_last() -> None:
     turns.submitted(1.0)
     turns.settle("completed", None, 2.0)
     assert (turns.finished[0].reply, turns.finished[0].source) == ("from the screen", "screen")
+
+
+def test_a_reply_from_the_screen_says_how_sure_it_is() -> None:
+    for sure, confidence in ((True, SURE), (False, UNSURE)):
+        turns = tracker(sure=sure)
+        turns.submitted(1.0)
+        turns.settle("completed", None, 2.0)
+        assert turns.finished[0].confidence == confidence
+    turns.take(PromptAccepted("hook", "hello"), 3.0)
+    turns.take(TurnEnded("hook", "completed", "hi"), 4.0)
+    assert turns.finished[1].confidence == 1.0
+
+
+def test_a_reply_that_cannot_be_found_is_none() -> None:
+    turns = tracker(None)
+    turns.submitted(1.0)
+    turns.settle("completed", None, 2.0)
+    assert (turns.finished[0].outcome, turns.finished[0].error) == ("failed", NO_REPLY)
+    turns.submitted(3.0)
+    turns.settle("interrupted", None, 4.0)
+    assert (turns.finished[1].outcome, turns.finished[1].error) == ("interrupted", None)
 
 
 def test_enter_and_the_channels_word_are_one_turn() -> None:

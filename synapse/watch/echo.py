@@ -1,0 +1,57 @@
+"""Finds the echo of a message on the screen by its mark, wherever a program has drawn it. Pure."""
+
+import re
+from bisect import bisect_left, bisect_right
+from collections.abc import Sequence
+from itertools import accumulate
+from typing import NamedTuple
+
+_MARK = re.compile(r"\s*(\[A2A:[^\]\s]+\])")
+_INVISIBLE = "\u2060"
+
+
+class Echo(NamedTuple):
+    """The rows from `row` to before `end`; `whole`: they hold the message and nothing after it. `lead` is
+    what is before the message in its first row."""
+
+    row: int
+    end: int
+    whole: bool
+    lead: str
+
+
+def has_mark(prompt: str | None) -> bool:
+    return prompt is not None and _MARK.match(prompt) is not None
+
+
+def squash(text: str, ignored: str = "") -> str:
+    """Without blanks and what CLIs draw around a prompt: they wrap, indent and frame it."""
+    return "".join(text.translate(str.maketrans("", "", ignored + _INVISIBLE)).split())
+
+
+def find_echo(rows: Sequence[str], prompt: str, start: int = 0, ignored: str = "") -> Echo | None:
+    """The echo at or below the row `start`, or else above it.
+
+    The reply may quote the message: its first echo counts, or the last that looks the same, which a program
+    has painted again."""
+    match = _MARK.match(prompt)
+    if match is None:
+        return None
+    mark, wanted = squash(match[1], ignored), squash(prompt, ignored)
+    squashed = [squash(row, ignored) for row in rows]
+    ends = list(accumulate(map(len, squashed)))
+    shown = "".join(squashed)
+    found = [_echo(rows, shown, ends, place.start(), wanted) for place in re.finditer(re.escape(mark), shown)]
+    found = [echo for echo in found if echo.row >= start] or found
+    found = [echo for echo in found if echo.whole] or found
+    return next((echo for echo in reversed(found) if echo.lead == found[0].lead), None)
+
+
+def _echo(rows: Sequence[str], shown: str, ends: list[int], at: int, wanted: str) -> Echo:
+    """The echo that begins there."""
+    row = bisect_right(ends, at)
+    pairs = enumerate(zip(wanted, shown[at : at + len(wanted)], strict=False))
+    over = at + next((n for n, (one, other) in pairs if one != other), min(len(wanted), len(shown) - at))
+    end = bisect_left(ends, over)
+    whole = over == at + len(wanted) and ends[end] == over
+    return Echo(row, end + 1, whole, rows[row].partition("[")[0])
