@@ -101,6 +101,15 @@ class A2ATask:
         texts = [_text_of(artifact) for artifact in self.artifacts if not _is_derived(artifact)]
         return "\n\n".join(text for text in texts if text)
 
+    @property
+    def waits_for(self) -> tuple[str, str]:
+        """What the agent does with a task that has not ended, and why it waits, if that is known."""
+        if self.asks:
+            return "waits for an answer", str((self.prompt or {}).get("prompt") or "").strip()
+        if self.status == "submitted" and self.id and not self.delivered:
+            return "has not begun with it", self.note
+        return ("is still working" if self.id else "has not answered"), self.note
+
     def take(self, event: str, data: Json) -> list[tuple[str, Json]]:
         """Apply one event of the dialect's stream. Returns what to report of it to `on_event`."""
         return [(kind, {"task_id": self.id, **told}) for kind, told in self._taken(event, data)]
@@ -160,6 +169,13 @@ class StillWorking(WaitTimeout):
     def __init__(self, sentence: str, task: A2ATask) -> None:
         super().__init__(sentence)
         self.task = task
+
+    @classmethod
+    def after(cls, seconds: float, name: str, task: A2ATask, shows: str) -> StillWorking:
+        """`name` is the agent's; `shows` is the command that shows the task, if it is known."""
+        waits, why = task.waits_for
+        goes_on = f" It goes on, and the reply is kept: `{shows}` shows it." if shows else ""
+        return cls(f"{name} {waits} after {seconds:g} s{f' ({why})' if why else ''}.{goes_on}", task)
 
 
 def state_word(said: object) -> str:

@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from synapse.base.states import INPUT_REQUIRED
 from synapse.peers.task import A2ATask, Json, objects, state_word
 
-EXTENSION = "x-synapse-task"  # the metadata key for what the standard has no field for
 TASK, MESSAGE = "task", "message"
 Event = tuple[str, Json]
 _FILE = {

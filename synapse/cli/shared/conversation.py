@@ -64,11 +64,17 @@ class PlainReply:
 
 class Conversation:
     def __init__(
-        self, timeout: float, priority: int, as_json: bool = False, reply: Reply | None = None
+        self,
+        timeout: float,
+        priority: int,
+        as_json: bool = False,
+        reply: Reply | None = None,
+        expires: float | None = None,
     ) -> None:
         self._directory = open_directory(Origin.from_environment())
         self._timeout = timeout
         self._priority = priority
+        self._expires = expires
         self._json = as_json
         self._talks = sys.stderr.isatty() and not as_json
         self._reply = reply or PlainReply()
@@ -92,12 +98,16 @@ class Conversation:
     async def _send(self, target: str, message: str, wait: bool) -> int:
         sent = self._sending_to(await self._find(target))
         if not wait:
-            task = await sent.peer.send(message, priority=self._priority, on_event=sent.note)
+            task = await sent.peer.send(
+                message, priority=self._priority, expires=self._expires, on_event=sent.note
+            )
             sent.take(task)
             if self._json:
                 print_json(task.to_dict())
             else:
-                print(f"sent {task.id[:8]} to {sent.name}: `{sent.commands.shows}` shows what becomes of it")
+                waits = f"it waits ({for_output(task.note)}), and " if task.note else ""
+                shows = f"`{sent.commands.shows}` shows what becomes of it"
+                print(f"sent {task.id[:8]} to {sent.name}: {waits}{shows}")
             return 0
         try:
             task = sent.take(await self._until_done(sent, message))
@@ -137,6 +147,7 @@ class Conversation:
                 priority=self._priority,
                 wait=True,
                 timeout=self._timeout,
+                expires=self._expires,
                 on_event=on_event,
                 through_questions=asks_here,
             )
@@ -208,7 +219,12 @@ class Conversation:
         sent, name = self._sending_to(peer), peer.name
         try:
             task = await peer.send(
-                message, priority=self._priority, wait=wait, timeout=self._timeout, on_event=sent.note
+                message,
+                priority=self._priority,
+                wait=wait,
+                timeout=self._timeout,
+                expires=self._expires,
+                on_event=sent.note,
             )
             sent.take(task)
         except SynapseError as error:
@@ -252,7 +268,7 @@ class Conversation:
 def send_command(command: Command, settings: Settings, reply: Reply | None = None) -> int:
     """Send a line `@agent …` that was typed. Returns the exit status."""
     timeout = settings.response_timeout if command.timeout is None else command.timeout
-    conversation = Conversation(timeout, command.priority or 1, reply=reply)
+    conversation = Conversation(timeout, command.priority or 1, reply=reply, expires=command.expires)
     return conversation.run(command.name, command.message, command.wait)
 
 
