@@ -79,6 +79,28 @@ def test_what_goes_wrong_is_one_sentence_and_a_status(
     assert "Traceback" not in done.stderr
 
 
+def test_what_a_message_waits_for_is_said(agent: Home) -> None:
+    agent.run("send", "a", "confirm Shall I?")
+    wait(lambda: agent.agents()["a"]["status"] == "INPUT_REQUIRED", "the question")
+    sent = agent.run("send", "a", "say later").stdout
+    assert "it waits (the agent asks something: " in sent and "Shall I?" in sent
+    late = agent.run("send", "a", "--return", "--timeout", "0.5", "say later", check=False)
+    assert late.returncode == 4 and late.stderr.startswith("synapse: a has not begun with it after 0.5 s (")
+    assert (
+        "Shall I?" in late.stderr and "`synapse task " in late.stderr and "1 message is ahead" in late.stderr
+    )
+    gone = agent.run("send", "a", "--return", "--expires", "0.5", "say x", check=False)
+    assert gone.returncode == 1 and "it expired after 0.5 s and was not typed: " in gone.stderr
+    assert json.loads(agent.run("send", "a", "--json", "--expires", "60", "say x").stdout)["expires_at"]
+    line = agent.run("send", "--line", input="@a --return --expires 0.5 say x", check=False)
+    assert line.returncode == 1 and "it expired after 0.5 s" in line.stderr
+    refused = agent.run("send", "--line", input="@a --expired 5 say x", check=False)
+    assert refused.returncode == 2 and refused.stderr == (
+        "synapse: there is no flag --expired (the nearest is --expires; "
+        "`--` before the message ends the flags): nothing was sent.\n"
+    )
+
+
 def test_an_agent_that_ends_is_said(home: Home) -> None:
     home.run("start", "dummy", "--name", "a", "--", "--tui")
     done = home.run("send", "a", "--return", "exit 3", check=False)
