@@ -149,7 +149,7 @@ def unknown_flag(word: str, flags: Iterable[str] = ()) -> str:
     flag = word.partition("=")[0]
     known = sorted(flags) or FLAGS
     (nearest,) = difflib.get_close_matches(flag, known, n=1, cutoff=0.0)
-    return f"there is no flag {flag} (the nearest is {nearest}; `{END}` before the message ends the flags)"
+    return f"{flag} is no flag (nearest: {nearest}; `{END}` ends the flags)"
 
 
 def _priority(value: str) -> int | None:

@@ -18,7 +18,7 @@ _STATES = {
     "unspecified": "submitted", "unknown": "working",
 }  # fmt: skip
 _FIELDS = {
-    "created_at": str, "updated_at": str, "context_id": str, "note": str,
+    "created_at": str, "updated_at": str, "context_id": str, "note": str, "expires_at": str,
     "message": dict, "prompt": dict, "error": dict, "metadata": dict, "artifacts": list, "receipts": list,
 }  # fmt: skip
 
@@ -58,6 +58,7 @@ class A2ATask:
     prompt: Json | None = None  # what the agent asks
     error: Json | None = None  # code and message
     note: str = ""  # why it waits, why it was canceled
+    expires_at: str = ""
     receipts: list[Json] = field(default_factory=list)
     metadata: Json = field(default_factory=dict)
     _told: tuple[object, ...] = ()
@@ -84,7 +85,7 @@ class A2ATask:
             "created_at": self.created_at,
             "updated_at": self.updated_at,
         }
-        names = ("context_id", "prompt", "error", "note", "metadata", "receipts")
+        names = ("context_id", "prompt", "error", "note", "expires_at", "metadata", "receipts")
         return found | {name: value for name in names if (value := getattr(self, name))}
 
     @property

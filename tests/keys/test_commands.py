@@ -103,7 +103,7 @@ def test_flags_in_any_order() -> None:
 def test_an_unknown_flag_is_refused_with_the_nearest(flag: str, nearest: str) -> None:
     found = PARSER.parse(f"@codex --priority 2 {flag} hi")
     word = flag.partition("=")[0]
-    said = f"there is no flag {word} (the nearest is {nearest}; `--` before the message ends the flags)"
+    said = f"{word} is no flag (nearest: {nearest}; `--` ends the flags)"
     assert isinstance(found, Refusal) and found.reason == said
 
 

@@ -81,6 +81,7 @@ class Conversation:
         self._sent: list[Underway] = []
         self._received = ""  # the reply so far
         self._status = "sent"
+        self._waits_for = ""  # what keeps the agent from beginning
         self._asking = False  # no progress is drawn over a question
 
     def run(self, target: str, message: str, wait: bool) -> int:
@@ -130,7 +131,7 @@ class Conversation:
 
     async def _until_done(self, sent: Underway, message: str) -> A2ATask:
         """Wait for the end of the task. A question of the agent is asked here if this is a terminal."""
-        ticking = asyncio.ensure_future(self._tick(sent)) if self._talks else None
+        ticking = asyncio.ensure_future(self._tick(sent) if self._talks else self._say_why(sent))
         asks_here = sys.stdin.isatty() and self._talks
         asking: asyncio.Task[None] | None = None
 
@@ -159,9 +160,9 @@ class Conversation:
                 raise
             return await sent.peer.get(sent.task)  # nothing was answered
         finally:
-            for running in (ticking, asking):
-                if running is not None:
-                    running.cancel()
+            ticking.cancel()
+            if asking is not None:
+                asking.cancel()
             self._clear_line()
 
     async def _ask_here(self, sent: Underway, data: Json, following: asyncio.Future[A2ATask]) -> None:
@@ -247,8 +248,9 @@ class Conversation:
             self._received = self._received + text if data.get("append") else text
             self._clear_line()
             self._reply.partial(self._received)
-        elif kind in ("queued", "working") and self._talks and not self._reply.begun:
+        elif kind in ("queued", "working") and not self._reply.begun:
             self._status = str(data.get("note") or kind)
+            self._waits_for = str(data.get("note") or "") if kind == "queued" else ""
 
     async def _tick(self, sent: Underway) -> None:
         began = time.monotonic()
@@ -259,6 +261,15 @@ class Conversation:
                 note = f"→ {sent.name}: {for_output(self._status)} {time.monotonic() - began:.0f} s"
                 print(f"\r\x1b[K{crop(note, _columns() - 1)}", end="", file=sys.stderr, flush=True)
             await asyncio.sleep(SHOWN_EVERY)
+
+    async def _say_why(self, sent: Underway) -> None:
+        """Where no progress is shown: say once why a message waits for long."""
+        while True:
+            await asyncio.sleep(UNKNOWN)
+            if self._waits_for:
+                why = for_output(self._waits_for)
+                print(f"synapse: {sent.name} has not begun with it yet ({why})", file=sys.stderr, flush=True)
+                return
 
     def _clear_line(self) -> None:
         if self._talks and not self._reply.begun:
