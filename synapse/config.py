@@ -54,9 +54,7 @@ class InputRouting(Record):
     )
     pattern: str = field(Regex(groups=2), DEFAULT_PATTERN, "such a line; groups: name and message")
     feedback: str = field(
-        Choice("silent", "inline"),
-        "inline",
-        "show the progress of a message, or only that it was sent and results",
+        Choice("silent", "inline"), "inline", "show the progress of a message, or only `sent` and results"
     )
     passthrough_on_fail: bool = field(Boolean(), True, "give a line for an unknown name to the agent")
 

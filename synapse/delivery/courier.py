@@ -123,7 +123,8 @@ class Delivery:
         controller = self.controller
         if controller.status == INPUT_REQUIRED:
             prompt = controller.observer.prompt
-            return f"the agent asks something{f': {prompt.prompt_text[:80]}' if prompt else ''}", None
+            asked = " ".join(prompt.prompt_text.split())[:80] if prompt else ""
+            return f"the agent asks something{f': {asked}' if asked else ''}", None
         if controller.status != READY or controller.observer.turns.current is not None:
             return "the agent is busy", None
         if self._is_starting():

@@ -298,7 +298,7 @@ def test_several_under_way_and_everybody(a: Pane, street: Street) -> None:
     a.send("@b silent 2 the first")
     a.wait_for("→ b: working")
     a.send("@b the second")
-    a.wait_for("sending · the agent is busy with a task of a")
+    a.wait_for("sending · the agent is busy with a task of ")
     a.send("@c the third")
     a.wait_for("← c: replied")
     a.wait_for("← b: replied")
@@ -319,6 +319,7 @@ def test_flags(a: Pane, street: Street) -> None:
     a.wait_for("→ b: still working", "the reply comes here; `synapse task ")
     a.reply("b", "too late")
     a.send("@b --no-wait silent 30 x")
+    wait(lambda: street.home.agents()["b"]["status"] == "PROCESSING", "its turn")
     a.send('@b --priority 5 --return "at once"')
     a.reply("b", "at once")
     tasks = street.home.run("tasks", "b").stdout
