@@ -292,7 +292,9 @@ class Messenger:
         self.changed()
 
     def _show_late(self, message: PendingMessage) -> None:
-        self.inbox.late(message.id, f"the reply comes here; `{self._shows(message)}` shows it too")
+        shows = self._shows(message)
+        how = f"the reply comes here; `{shows}` shows it too" if message.wait else f"`{shows}` shows it"
+        self.inbox.late(message.id, how)
         self.changed()
 
     def _show_end(self, message: PendingMessage) -> None:
