@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 DEFAULT = "default"
+DEFAULT_PATTERN = r"^@([\w-]+(?:@[\w.-]+)?)\s+(.+)$"  # as in keys/commands.py, which is loaded later
 
 
 class _Chord(Kind):
@@ -63,9 +64,9 @@ class InputRouting(Record):
     enabled: bool = field(
         Boolean(), True, "send a line `@agent …` typed in an agent's terminal to that agent"
     )
-    pattern: str = field(Regex(groups=2), r"^@([\w-]+)\s+(.+)$", "such a line; groups: name and message")
+    pattern: str = field(Regex(groups=2), DEFAULT_PATTERN, "such a line; groups: name and message")
     feedback: str = field(
-        Choice("silent", "inline"), "inline", "show the progress of a message, or only results"
+        Choice("silent", "inline"), "inline", "show the progress of a message, or only `sent` and results"
     )
     passthrough_on_fail: bool = field(Boolean(), True, "give a line for an unknown name to the agent")
 

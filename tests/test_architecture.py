@@ -70,7 +70,7 @@ ALLOWED: dict[str, set[str]] = {
         "a2a_client", "base", "config", "demo", "errors", "keys", "launch", "peers", "profiles",
         "registry", "relay", "shell", "tasks", "terminal",
     },
-    "tools": {"cli"},
+    "tools": {"cli", "keys"},
     "dummy_agent": {"base", "terminal"},
 }  # fmt: skip
 FREE = {"__init__", "__main__"}  # the public names, and the way into every command

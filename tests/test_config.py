@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from synapse.cli import config as command
 from synapse.config import DEFAULTS, Settings, load_settings, unpack_settings, variable
 from synapse.errors import ConfigError, UsageError
+from synapse.keys.commands import PATTERN
 
 
 @pytest.fixture(autouse=True)
@@ -32,7 +33,7 @@ def problems() -> list[str]:
 def test_without_a_file_everything_has_its_default() -> None:
     settings = load_settings()
     assert settings.input_routing.enabled is True
-    assert settings.input_routing.pattern == r"^@([\w-]+)\s+(.+)$"
+    assert settings.input_routing.pattern == PATTERN
     assert settings.input_routing.feedback == "inline"
     assert settings.input_routing.passthrough_on_fail is True
     assert settings.default_response_mode == "display"

@@ -23,7 +23,7 @@ def main(argv: list[str]) -> int:
     found, send = _parsers()
     if argv[:1] == ["send"]:
         options, unknown = send.parse_known_intermixed_args(argv[1:])
-        refuse_options(unknown)
+        refuse_options(send, unknown)
     else:
         options = found.parse_args(argv)
     return int(options.run(A2AClient(), options))

@@ -6,9 +6,9 @@ import sys
 from synapse.cli.shared.parser import RECIPIENT, WEEK, Parser, number
 from synapse.config import load_settings
 from synapse.errors import UsageError
-from synapse.keys.commands import CommandParser, Refusal
+from synapse.keys.commands import CommandParser, Refusal, unknown_flag
 
-LINE = "`@name [--return] [--priority N] [--timeout S] message`"
+LINE = "`@name [--return] [--priority N] [--timeout S] [--expires S] message`"
 HELP = """\
 Send a message to an agent. With --return the command waits and prints only the reply on standard output;
 with --no-wait it returns when the agent has stored the message. Without either, the setting
@@ -18,6 +18,8 @@ default_response_mode decides: `display` (the default) does not wait, `return` w
   git diff | synapse send codex --return -
   synapse send all --return "who are you?"
   synapse send all-here --return "who works in this directory?"
+  synapse send codex --expires 60 "only if you get to it within a minute"
+  synapse send codex -- --help is wrong            (`--` ends the flags)
 
 Exit status: 0 done, 1 failed, 2 wrong usage, 3 no such agent, 4 timed out, 5 the agent asks a question.
 """
@@ -26,15 +28,17 @@ Exit status: 0 done, 1 failed, 2 wrong usage, 3 no such agent, 4 timed out, 5 th
 def main(argv: list[str]) -> int:
     if argv == ["--line"]:
         return _send_line()
-    options, unknown = parser().parse_known_intermixed_args(argv)
-    refuse_options(unknown)
+    found = parser()
+    options, unknown = found.parse_known_intermixed_args(argv)
+    refuse_options(found, unknown)
     settings = load_settings()
     message = read_message(options.message, options.file)
     wait = settings.default_response_mode == "return" if options.wait is None else options.wait
     timeout = options.timeout if options.timeout is not None else float(settings.response_timeout)
     from synapse.cli.shared.conversation import Conversation
 
-    return Conversation(timeout, options.priority, options.json).run(options.target, message, wait)
+    conversation = Conversation(timeout, options.priority, options.json, expires=options.expires)
+    return conversation.run(options.target, message, wait)
 
 
 def _send_line() -> int:
@@ -83,12 +87,15 @@ def parser() -> Parser:
     found.add_argument(
         "--timeout", type=seconds, metavar="S", help="seconds to wait; the task goes on after that"
     )
+    found.add_argument(
+        "--expires", type=seconds, metavar="S", help="the message fails if it is not typed within S seconds"
+    )
     return found.add_json("print the task as one JSON object")
 
 
-def refuse_options(words: list[str]) -> None:
+def refuse_options(parser: Parser, words: list[str]) -> None:
     if words:
-        raise UsageError(f"there is no option {words[0]}: put `--` before a message that has such words.")
+        raise UsageError(f"{unknown_flag(words[0], parser.flags)}: nothing was sent.")
 
 
 def read_message(words: list[str], path: str | None) -> str:

@@ -29,6 +29,7 @@ from synapse.relay.injector import DONE, STUCK
 from synapse.tasks.engine import URGENT, TaskEngine, derived_artifact
 from synapse.tasks.files import keep_files, keep_text
 from synapse.tasks.task import Json, Task, message_text, sender_id
+from synapse.tasks.waiting import WaitingTasks
 from synapse.watch.reader import Place
 from synapse.watch.turns import SCREEN, Turn
 
@@ -73,7 +74,8 @@ class Delivery:
         path = os.path.join(self.folder, "draft.json")
         self._stash = DraftStash(controller, self._typist, path, self.run_name, self.draft_patience, clock)
         self._questions = Questions(controller, engine, self._typist, self.is_agent, clock)
-        engine.courier = self
+        self._waiting = WaitingTasks(engine)
+        engine.courier, engine.on_queued = self, self._tell_waiting
         controller.on_change(self.wake)
         controller.observer.turns.on_turn(self._turn_began, self.wake)
         controller.observer.turns.on_said(self.wake)
@@ -101,6 +103,7 @@ class Delivery:
             while self._begun:
                 await self._take_up(self._begun.pop(0))
             await self._stash.give_back(self.controller.status == READY)
+            self._tell_waiting()  # one that has expired is not typed
             task = self.engine.first()
             if task is None:
                 waits = self._stash.held or not self._store.taken_over
@@ -113,7 +116,6 @@ class Delivery:
                 length = self._carry.length if self._carry is not None else 0
                 await self._typist.interrupt(functools.partial(self._is_not_first, task), length)
                 continue
-            self._store.set_note(task, why)
             await self._pause(pause)
 
     def _is_not_first(self, task: Task) -> bool:
@@ -124,7 +126,8 @@ class Delivery:
         controller = self.controller
         if controller.status == INPUT_REQUIRED:
             prompt = controller.observer.prompt
-            return f"the agent asks something{f': {prompt.prompt_text[:80]}' if prompt else ''}", None
+            asked = " ".join(prompt.prompt_text.split())[:80] if prompt else ""
+            return f"the agent asks something{f': {asked}' if asked else ''}", None
         if controller.status != READY or controller.observer.turns.current is not None:
             return "the agent is busy", None
         if self._is_starting():
@@ -133,6 +136,15 @@ class Delivery:
             return self._stash.in_the_way()
         quiet = self.clock() - controller.last_key
         return ("a human is typing", KEY_PAUSE - quiet) if quiet < KEY_PAUSE else ("", None)
+
+    def _tell_waiting(self) -> float | None:
+        """Tell the tasks in the queue what they wait for; returns the seconds until one of them expires."""
+        running, asks = self.engine.running, self.controller.status == INPUT_REQUIRED
+        why = self._in_the_way()[0]
+        if running is not None and not asks:
+            sender = running.sender and sender_id(running.sender)
+            why = f"the agent is busy with {f'a task of {sender}' if sender else 'another task'}"
+        return self._waiting.tell(why, asks)
 
     async def _deliver(self, task: Task) -> None:
         message = self.engine.start(task)
@@ -343,6 +355,9 @@ class Delivery:
         self.look_soon()
 
     async def _pause(self, seconds: float | None) -> None:
+        expires = self._tell_waiting()
+        if expires is not None:
+            seconds = expires if seconds is None else min(seconds, expires)
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 await self._news.wait()

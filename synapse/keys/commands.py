@@ -1,4 +1,4 @@
-"""The grammar of lines for another agent: `@name [flags] message`. Pure."""
+"""The grammar of lines for another agent: `@name [flags] [--] message`. Pure."""
 
 from __future__ import annotations
 
@@ -10,11 +10,14 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-PATTERN = r"^@([\w-]+)\s+(.+)$"
+PATTERN = r"^@([\w-]+(?:@[\w.-]+)?)\s+(.+)$"  # `@name` or `@name@machine`
 WAIT = frozenset({"--return", "--response", "--here"})
 NO_WAIT = frozenset({"--no-wait", "--non-response", "--display"})
+END = "--"  # ends the flags
 LONGEST_TIMEOUT = 604800.0
 _WORD = re.compile(r"(\S+)\s*")
+_LAST_WORD = re.compile(r"(?:\A|\s)(\S+)\s*\Z")
+_FLAG = re.compile(r"--[^\W\d_][\w-]*")
 
 
 class Command(Record):
@@ -25,6 +28,7 @@ class Command(Record):
     wait: bool
     priority: int | None
     timeout: float | None
+    expires: float | None
     line: str
     enter: bytes
 
@@ -66,8 +70,10 @@ class CommandParser:
     def known(self, name: str) -> str | None:
         return name if self._names is None else self._names.get(name.casefold())
 
-    def parse(self, line: str, enter: bytes = b"\r", wait: bool = True) -> Command | Refusal | None:
-        """`wait` is the default for a line without a flag for it."""
+    def parse(
+        self, line: str, enter: bytes = b"\r", wait: bool = True, last_too: bool = False
+    ) -> Command | Refusal | None:
+        """`wait` is for a line without a flag about it; with `last_too`, the last word may be such a flag."""
         found = self.split(line)
         if found is None:
             return None
@@ -77,41 +83,80 @@ class CommandParser:
             if self.passthrough:
                 return None
             return Refusal(name=typed, line=line, enter=enter, reason=f"no agent is called {typed}")
-        numbers: dict[str, object] = {"--priority": None, "--timeout": None}
-        while match := _WORD.match(rest):
-            flag, _, value = match[1].partition("=")
-            if flag in WAIT | NO_WAIT and not value:
-                wait = flag in WAIT
-            elif flag in numbers:
-                if not value and (after := _WORD.match(rest, match.end())):
-                    value, match = after[1], after
-                parse, wanted = _NUMBERS[flag]
-                numbers[flag] = parse(value)
-                if numbers[flag] is None:
-                    reason = f"{flag} wants {wanted}{f', not {value}' if value else ''}"
-                    return Refusal(name=name, line=line, enter=enter, reason=reason)
-            else:
-                break
-            rest = rest[match.end() :]
-        message = _unquoted(rest)
-        if not message:
-            return Refusal(name=name, line=line, enter=enter, reason=f"there is no message for {name}")
+        flags = _Flags(rest, wait, last_too)
+        message = _unquoted(flags.rest)
+        reason = flags.refusal or ("" if message else f"there is no message for {name}")
+        if reason:
+            return Refusal(name=name, line=line, enter=enter, reason=reason)
         return Command(
             name=name,
             message=message,
-            wait=wait,
-            priority=numbers["--priority"],
-            timeout=numbers["--timeout"],
+            wait=flags.wait,
+            priority=flags.numbers["--priority"],
+            timeout=flags.numbers["--timeout"],
+            expires=flags.numbers["--expires"],
             line=line,
             enter=enter,
         )
+
+
+class _Flags:
+    """The flags before a message. `rest` is the message, `refusal` the reason why a flag is wrong, if any."""
+
+    def __init__(self, rest: str, wait: bool, last_too: bool) -> None:
+        self.wait = wait
+        self.rest = rest
+        self.refusal = ""
+        self.numbers: dict[str, object] = dict.fromkeys(_NUMBERS)
+        last_decides = self._read() and last_too
+        if last_decides and (last := _LAST_WORD.search(self.rest)) and last[1] in WAIT | NO_WAIT:
+            self.wait = last[1] in WAIT
+            self.rest = self.rest[: last.start()]
+
+    def _read(self) -> bool:
+        """Whether the flags end without `--`."""
+        while match := _WORD.match(self.rest):
+            flag, equals, value = match[1].partition("=")
+            if flag in WAIT | NO_WAIT:
+                self.wait = flag in WAIT
+                if equals:
+                    self.refusal = self.refusal or f"{flag} takes no value"
+            elif flag in _NUMBERS:
+                if not value and (after := _WORD.match(self.rest, match.end())):
+                    value, match = after[1], after
+                self._take(flag, value)
+            elif match[1] == END:
+                self.rest = self.rest[match.end() :]
+                return False
+            else:
+                if _FLAG.fullmatch(flag):
+                    self.refusal = self.refusal or unknown_flag(flag)
+                break
+            self.rest = self.rest[match.end() :]
+        return True
+
+    def _take(self, flag: str, value: str) -> None:
+        parse, wanted = _NUMBERS[flag]
+        self.numbers[flag] = parse(value)
+        if self.numbers[flag] is None:
+            self.refusal = self.refusal or f"{flag} wants {wanted}{f', not {value}' if value else ''}"
+
+
+def unknown_flag(word: str, flags: Iterable[str] = ()) -> str:
+    """The reason why a flag is refused; `flags` are those that there are, by default those of a line."""
+    import difflib
+
+    flag = word.partition("=")[0]
+    known = sorted(flags) or FLAGS
+    (nearest,) = difflib.get_close_matches(flag, known, n=1, cutoff=0.0)
+    return f"{flag} is no flag (nearest: {nearest}; `{END}` ends the flags)"
 
 
 def _priority(value: str) -> int | None:
     return int(value) if value in ("1", "2", "3", "4", "5") else None
 
 
-def _timeout(value: str) -> float | None:
+def _seconds(value: str) -> float | None:
     try:
         seconds = float(value)
     except ValueError:
@@ -121,8 +166,10 @@ def _timeout(value: str) -> float | None:
 
 _NUMBERS: dict[str, tuple[Callable[[str], float | None], str]] = {
     "--priority": (_priority, "a number from 1 to 5"),
-    "--timeout": (_timeout, "a number of seconds"),
+    "--timeout": (_seconds, "a number of seconds"),
+    "--expires": (_seconds, "a number of seconds"),
 }
+FLAGS = sorted({*WAIT, *NO_WAIT, *_NUMBERS})
 
 
 def _unquoted(text: str) -> str:

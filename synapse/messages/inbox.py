@@ -20,6 +20,7 @@ SENDING, DELIVERED, WORKING, ASKS, REPLIED, FAILED = (
 UNDER_WAY = frozenset({SENDING, DELIVERED, WORKING})
 SECONDS = {SENDING: 30.0, DELIVERED: 30.0, WORKING: 30.0, ASKS: 60.0, REPLIED: 15.0, FAILED: 20.0}
 AFTER = 4.0  # seconds that a toast stays when no reply is expected
+SENT = 3.0  # seconds that `sent` stays where no progress is shown
 KEPT = 100  # entries
 TOASTS = 3  # at the same time
 COPY_LIMIT = 74_000  # bytes; terminals accept no more by OSC 52
@@ -67,6 +68,8 @@ class Entry:
     draft: str = ""  # an answer that was not accepted
     reply: str = ""
     ended: float | None = None
+    sent: float | None = None  # when the agent got it into its queue
+    late: str = ""  # its timeout has passed: how to get the reply
     seen: bool = False  # it was read, so it has no toast
     scroll: int = 0
 
@@ -86,7 +89,7 @@ class Entry:
 
 @dataclass(eq=False, repr=False)
 class Inbox:
-    """`silent`: no toasts about progress, only about questions, replies and failures."""
+    """`silent`: no toasts about progress, only a short `sent`, and questions, replies and failures."""
 
     clock: Callable[[], float] = time.monotonic
     chord: str = "C-] o"
@@ -115,6 +118,15 @@ class Inbox:
     def progress(self, name: str, state: str, detail: str = "") -> None:
         """`state` is `delivered`, `working` or the like; `detail` is shown after it."""
         self._change(name, state, detail)
+
+    def sent(self, name: str) -> None:
+        if entry := self._entries.get(name):
+            entry.sent = self.clock()
+
+    def late(self, name: str, how: str) -> None:
+        """Its timeout has passed and it goes on; `how` says how to get the reply."""
+        if entry := self._entries.get(name):
+            entry.late, entry.changed, entry.seen = how, self.clock(), False
 
     def asks(
         self,
@@ -194,12 +206,16 @@ class Inbox:
         fresh = [entry for entry in self.entries if self._is_fresh(entry, now)]
         ticking = fresh if not self.focused else self.entries
         waits = [1.0 - (now - e.changed) % 1.0 for e in ticking if e.is_under_way and e.ended is None]
-        waits += [entry.stale_at - now for entry in fresh]
+        waits += [self._stale_at(entry) - now for entry in fresh]
         return max(min(waits), 0.02) if waits else None
 
     def _is_fresh(self, entry: Entry, now: float) -> bool:
-        told = not (self.silent and entry.is_under_way)
-        return told and not entry.seen and now < entry.stale_at
+        return not entry.seen and now < self._stale_at(entry)
+
+    def _stale_at(self, entry: Entry) -> float:
+        if not (self.silent and entry.is_under_way):
+            return entry.stale_at
+        return entry.sent + SENT if entry.sent is not None else entry.began
 
     def picture(self, size: tuple[int, int], cursor_row: int) -> list[Box]:
         if self.focused:
@@ -211,8 +227,10 @@ class Inbox:
 
     def _toast(self, entry: Entry, now: float) -> tuple[str, str]:
         head = f"{_OPEN_ARROW.get(entry.state, '→')} {entry.target}: "
+        if entry.is_under_way and self.silent:
+            return head + "sent", ""
         if entry.is_under_way:
-            return head + self._progress(entry, now), ""
+            return head + self._progress(entry, now), entry.late
         if entry.state == FAILED:
             return head + "failed", _first_line(entry.detail, "")
         said = entry.detail or _first_line(
@@ -222,6 +240,8 @@ class Inbox:
 
     def _progress(self, entry: Entry, now: float) -> str:
         text = f"working {int(now - entry.changed)} s" if entry.state == WORKING else entry.state
+        if entry.late:
+            text = f"still {'waiting' if entry.state == SENDING else 'working'} {int(now - entry.began)} s"
         return f"{text} · {_first_line(entry.detail)}" if entry.detail else text
 
     def _panel(self, size: tuple[int, int]) -> Box | None:
@@ -247,7 +267,7 @@ class Inbox:
         return f"{count}{entry.target} · {state}"
 
     def _body(self, entry: Entry, columns: int) -> Lines:
-        key = (entry.name, entry.state, entry.detail, columns, len(entry.reply), entry.prompt)
+        key = (entry.name, entry.state, entry.detail, columns, len(entry.reply), entry.prompt, entry.late)
         if self._rendered[0] != key:
             self._rendered = (key, self._lines(entry, columns))
         return self._rendered[1]
@@ -262,7 +282,10 @@ class Inbox:
             return lines + markdown.render(entry.prompt if entry.state == ASKS else entry.reply, columns)
         if entry.state == FAILED:
             return lines + markdown.wrapped([(for_cells(entry.detail), markdown.STRONG)], columns)
-        return [*lines, [("No answer yet.", markdown.DIM)]]
+        lines.append([("No answer yet.", markdown.DIM)])
+        if entry.late:
+            lines += markdown.wrapped([(for_cells(entry.late), markdown.DIM)], columns)
+        return lines
 
     def _below(self, entry: Entry | None, size: tuple[int, int]) -> Lines:
         if self._answering is not None:

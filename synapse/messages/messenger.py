@@ -21,7 +21,7 @@ from synapse.messages.pending import FOREVER, PendingMessage, PendingMessages
 from synapse.peers.base import Peer
 from synapse.peers.directory import Directory
 from synapse.peers.prompts import GONE, is_secret, question, subject, takes_nothing, unseen
-from synapse.peers.task import A2ATask, Json
+from synapse.peers.task import A2ATask, Json, StillWorking
 from synapse.registry import ALL, ALL_HERE
 from synapse.tasks.engine import TaskEngine
 from synapse.tasks.task import TaskError, text_message
@@ -99,6 +99,7 @@ class Messenger:
             "wait": bool(command["wait"]),
             "priority": int(command["priority"] or 1),
             "timeout": command["timeout"],
+            "expires": command.get("expires"),
             "sent_at": time.time(),
         }
         if base["target"].casefold() in (ALL, ALL_HERE):
@@ -144,7 +145,15 @@ class Messenger:
             if not message.address:
                 await self._start(message)
             self._peers[message.id] = peer = self._peer(message)
-            task = await self._send(peer, message)
+            try:
+                task = await self._send(peer, message)
+            except StillWorking:
+                if not message.task:
+                    raise  # the agent may not have it
+                message.late, message.timeout = True, None
+                self._keep(message)
+                self._show_late(message)
+                task = await self._send(peer, message)
         except SynapseError as error:  # WaitTimeout is one
             self._end(message, failure=f"{error}{self._where(message, error)}")
         except Exception:
@@ -190,7 +199,12 @@ class Messenger:
             self._check_first(peer, message)
             request = f"errand/{message.id}"  # running agents know earlier requests by this form
             task = await peer.send(
-                message.message, priority=message.priority, wait=message.wait, request_id=request, **options
+                message.message,
+                priority=message.priority,
+                wait=message.wait,
+                request_id=request,
+                expires=self._expires_in(message),
+                **options,
             )
             if message.wait or task.delivered:
                 return task
@@ -204,6 +218,15 @@ class Messenger:
             return following.result()
         following.cancel()
         return A2ATask(message.task, "completed")
+
+    def _expires_in(self, message: PendingMessage) -> float | None:
+        """The seconds that are left of its expiry: an agent may have been started first."""
+        if message.expires is None:
+            return None
+        left = message.sent_at + message.expires - time.time()
+        if left <= 0:
+            raise SynapseError(f"it expired after {message.expires:g} s, before it was sent.")
+        return left
 
     def _check_first(self, peer: Peer, message: PendingMessage) -> None:
         """Do not send again what an earlier host may have sent, if it could arrive twice."""
@@ -219,6 +242,8 @@ class Messenger:
         if kind in ("queued", "accepted") and not message.task:
             message.task, message.context = str(data["task_id"]), str(data.get("context_id", ""))
             self._keep(message)
+            self.inbox.sent(message.id)
+            self.changed()
         note = str(data.get("note") or "")
         if kind == "asks":
             prompt = data.get("prompt") or {}
@@ -233,7 +258,7 @@ class Messenger:
             self.changed()
         elif kind == "delivered":
             self._progress(message, boxes.DELIVERED)
-        elif kind == "working" or (kind == "queued" and note):
+        elif kind in ("working", "queued"):
             self._progress(message, boxes.WORKING if kind == "working" else boxes.SENDING, note)
 
     def _progress(self, message: PendingMessage, state: str, detail: str = "") -> None:
@@ -269,6 +294,14 @@ class Messenger:
         self.inbox.sending(message.id, message.target, message.message, max(until - message.sent_at, 0.0))
         if message.ended:
             self._show_end(message)
+        elif message.late:
+            self._show_late(message)
+        self.changed()
+
+    def _show_late(self, message: PendingMessage) -> None:
+        shows = self._shows(message)
+        how = f"the reply comes here; `{shows}` shows it too" if message.wait else f"`{shows}` shows it"
+        self.inbox.late(message.id, how)
         self.changed()
 
     def _show_end(self, message: PendingMessage) -> None:

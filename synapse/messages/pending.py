@@ -22,7 +22,7 @@ _NAME = re.compile(r"[\w.-]{1,100}")
 @dataclass
 class PendingMessage:
     """One message to one agent. `address` is empty until the agent is started. `begun`: it may have been sent
-    to an agent that does not recognise a repeated request."""
+    to an agent that does not recognise a repeated request. `late`: its timeout has passed."""
 
     id: str
     target: str
@@ -30,9 +30,11 @@ class PendingMessage:
     wait: bool = True
     priority: int = 1
     timeout: float | None = None
+    expires: float | None = None
     sent_at: float = 0.0
     address: str = ""
     begun: bool = False
+    late: bool = False
     task: str = ""
     context: str = ""
     ended: bool = False

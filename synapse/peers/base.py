@@ -56,9 +56,11 @@ class Peer(Protocol):
         request_id: str = "",
         metadata: Json | None = None,
         timeout: float | None = None,
+        expires: float | None = None,
         **waiting: Unpack[Waiting],
     ) -> A2ATask:
-        """`metadata` replaces the chain of agents that the message comes through."""
+        """`metadata` replaces the chain of agents that the message comes through. After `expires` seconds a
+        message that the agent has not got fails."""
 
     async def follow(
         self, task_id: str, *, timeout: float | None = None, **waiting: Unpack[Waiting]

@@ -18,6 +18,7 @@ from synapse.peers.sse import SSEReader
 from synapse.peers.task import A2AMessage, A2ATask, Json, OnEvent, StillWorking
 from synapse.peers.wire import events_of
 from synapse.registry import INPUT_REQUIRED, PROCESSING, AgentRegistry, Entry, current_dir
+from synapse.tasks.expiry import with_expiry
 from synapse.tasks.loop_guard import KEY, NOTICE, Chain
 
 ANSWER = 30.0  # seconds for a request that waits for nothing; a host that hangs is replaced after 20
@@ -69,13 +70,14 @@ class LocalPeer:
         metadata: Json | None = None,
         context_id: str | None = None,
         timeout: float | None = None,
+        expires: float | None = None,
         **waiting: Unpack[Waiting],
     ) -> A2ATask:
         if metadata is None:
             metadata = await chain_of(self._registry, self._origin, wait)
         body: Json = {"message": A2AMessage.of(message).to_dict()}
         body["request_id"] = request_id or uuid.uuid4().hex
-        body |= self._signed(metadata=metadata, context_id=context_id)
+        body |= self._signed(metadata=with_expiry(metadata, expires), context_id=context_id)
         taken = max(min(timeout or ANSWER, ANSWER), TAKEN) if wait else ANSWER
         task = await self.submit(body, priority, taken)
         if on_event := waiting.get("on_event"):
@@ -133,11 +135,7 @@ class LocalPeer:
             async with asyncio.timeout(timeout):
                 await _Follower(self, task, **waiting).run()
         except TimeoutError:
-            raise StillWorking(
-                f"{self.name} has not finished within {timeout:g} s. It goes on, and the reply is kept: "
-                f"`synapse task {task.id[:8]}` shows it.",
-                task,
-            ) from None
+            raise StillWorking.after(timeout or 0, self.name, task, self.commands(task.id).shows) from None
         return task
 
     async def ask(

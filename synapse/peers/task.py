@@ -18,7 +18,7 @@ _STATES = {
     "unspecified": "submitted", "unknown": "working",
 }  # fmt: skip
 _FIELDS = {
-    "created_at": str, "updated_at": str, "context_id": str, "note": str,
+    "created_at": str, "updated_at": str, "context_id": str, "note": str, "expires_at": str,
     "message": dict, "prompt": dict, "error": dict, "metadata": dict, "artifacts": list, "receipts": list,
 }  # fmt: skip
 
@@ -58,6 +58,7 @@ class A2ATask:
     prompt: Json | None = None  # what the agent asks
     error: Json | None = None  # code and message
     note: str = ""  # why it waits, why it was canceled
+    expires_at: str = ""
     receipts: list[Json] = field(default_factory=list)
     metadata: Json = field(default_factory=dict)
     _told: tuple[object, ...] = ()
@@ -84,7 +85,7 @@ class A2ATask:
             "created_at": self.created_at,
             "updated_at": self.updated_at,
         }
-        names = ("context_id", "prompt", "error", "note", "metadata", "receipts")
+        names = ("context_id", "prompt", "error", "note", "expires_at", "metadata", "receipts")
         return found | {name: value for name in names if (value := getattr(self, name))}
 
     @property
@@ -100,6 +101,15 @@ class A2ATask:
         """What the agent said, without the artifacts that were derived from it."""
         texts = [_text_of(artifact) for artifact in self.artifacts if not _is_derived(artifact)]
         return "\n\n".join(text for text in texts if text)
+
+    @property
+    def waits_for(self) -> tuple[str, str]:
+        """What the agent does with a task that has not ended, and why it waits, if that is known."""
+        if self.asks:
+            return "waits for an answer", str((self.prompt or {}).get("prompt") or "").strip()
+        if self.status == "submitted" and self.id and not self.delivered:
+            return "has not begun with it", self.note
+        return ("is still working" if self.id else "has not answered"), self.note
 
     def take(self, event: str, data: Json) -> list[tuple[str, Json]]:
         """Apply one event of the dialect's stream. Returns what to report of it to `on_event`."""
@@ -160,6 +170,13 @@ class StillWorking(WaitTimeout):
     def __init__(self, sentence: str, task: A2ATask) -> None:
         super().__init__(sentence)
         self.task = task
+
+    @classmethod
+    def after(cls, seconds: float, name: str, task: A2ATask, shows: str) -> StillWorking:
+        """`name` is the agent's; `shows` is the command that shows the task, if it is known."""
+        waits, why = task.waits_for
+        goes_on = f" It goes on, and the reply is kept: `{shows}` shows it." if shows else ""
+        return cls(f"{name} {waits} after {seconds:g} s{f' ({why})' if why else ''}.{goes_on}", task)
 
 
 def state_word(said: object) -> str:

@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from synapse.base.states import INPUT_REQUIRED
 from synapse.peers.task import A2ATask, Json, objects, state_word
 
-EXTENSION = "x-synapse-task"  # the metadata key for what the standard has no field for
 TASK, MESSAGE = "task", "message"
 Event = tuple[str, Json]
 _FILE = {
@@ -50,7 +49,8 @@ def _task_events(task: Json) -> Iterator[Event]:
         yield from _artifact({**ids, "artifact": {**artifact, "artifactId": name}})
     status = task.get("status") or task.get("state")
     if not isinstance(status, dict):
-        status = {"state": status, "prompt": task.get("prompt"), "error": task.get("error")}
+        more = {key: task.get(key) for key in ("prompt", "error", "note")}
+        status = {"state": status, **more}
     yield from _status({**ids, "status": status})
 
 
@@ -76,8 +76,8 @@ def _status(update: Json) -> Iterator[Event]:
         data["prompt"] = {"type": "text", "prompt": text, **asked}
     elif state == "failed" and "error" not in data:
         data["error"] = {"code": "AGENT_ERROR", "message": text or "the agent failed"}
-    elif text:
-        data["note"] = text
+    elif text or isinstance(status.get("note"), str):
+        data["note"] = text or status["note"]
     yield "status", data
 
 

@@ -55,7 +55,7 @@ class Outbox:
     def send(self, command: Command) -> None:
         self._count += 1
         name = f"{self._run}-{self._count}"
-        fields = ("name", "message", "wait", "priority", "timeout", "line")
+        fields = ("name", "message", "wait", "priority", "timeout", "expires", "line")
         document = {"id": name, **{field: getattr(command, field) for field in fields}}
         self._kept[name] = wire.pack_json(wire.COMMAND, document)
         self._asked = (name, command)

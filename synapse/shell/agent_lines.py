@@ -2,10 +2,9 @@
 
 import re
 
-from synapse.keys.commands import NO_WAIT, WAIT, Command, CommandParser, Refusal
+from synapse.keys.commands import Command, CommandParser, Refusal
 
-_ADDRESS = re.compile(r"@([\w-]+)(?:\s|\Z)")
-_LAST_WORD = re.compile(r"\s(\S+)\s*\Z")
+_ADDRESS = re.compile(r"@([\w-]+(?:@[\w.-]+)?)(?:\s|\Z)")
 
 
 class AgentLines:
@@ -21,11 +20,7 @@ class AgentLines:
     def parse(self, line: str) -> Command | Refusal:
         """Parse a line that `is_for_agent`. Its last word may be a flag that decides whether to wait."""
         line = re.sub(r"\\\n", "\n", line)
-        at_end = None
-        if (last := _LAST_WORD.search(line)) and last[1] in WAIT | NO_WAIT:
-            at_end = last[1] in WAIT
-            line = line[: last.start()]
-        found = self._parser.parse(line, wait=self._waits if at_end is None else at_end)
+        found = self._parser.parse(line, wait=self._waits, last_too=True)
         if found is None:
             name = line.split(maxsplit=1)[0].lstrip("@")
             return Refusal(name=name, line=line, enter=b"", reason=f"there is no message for {name}")

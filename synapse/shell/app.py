@@ -70,7 +70,7 @@ class Shell:
     def _send_to_agent(self, line: str) -> int:
         command = self.lines.parse(line.encode("utf-8", "surrogateescape").decode("utf-8", "replace"))
         if isinstance(command, Refusal):
-            print(f"synapse: {command.reason}: `@name [--return] message`.", file=sys.stderr)
+            print(f"synapse: {command.reason}: nothing was sent.", file=sys.stderr)
             return USAGE
         try:
             return self.send(command)

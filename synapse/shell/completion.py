@@ -12,10 +12,11 @@ FLAGS = (
     ("--no-wait", "only send"),
     ("--priority", "1 to 5; 5 interrupts"),
     ("--timeout", "seconds to wait"),
+    ("--expires", "seconds after which it is not delivered any more"),
 )
 MOST = 200
-_NAME = re.compile(r"@([\w-]*)\Z")
-_MESSAGE = re.compile(r"@[\w-]+\s+((?:--\S+\s+(?:[\d.]+\s+)?)*)(.*)\Z", re.DOTALL)
+_NAME = re.compile(r"@([\w-]*(?:@[\w.-]*)?)\Z")
+_MESSAGE = re.compile(r"@[\w-]+(?:@[\w.-]+)?\s+((?:--\S*\s+(?:[\d.]+\s+)?)*)(.*)\Z", re.DOTALL)
 _WORD = re.compile(r"(?:[^\s'\"\\|&;<>()]|\\.)*\Z")
 _SPECIAL = re.compile(r"([\s'\"\\|&;<>()$`!*?\[\]{}#~])")
 

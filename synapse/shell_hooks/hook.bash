@@ -7,7 +7,7 @@ if [[ ! $- == *i* ]] || ! { [[ -o emacs ]] || [[ -o vi ]]; }; then
 elif ((BASH_VERSINFO[0] * 100 + BASH_VERSINFO[1] < 404)); then
   printf 'synapse: the shell hook needs bash 4.4 or newer; this is %s.\n' "$BASH_VERSION" >&2
 else
-  __synapse_form='^[[:blank:]]*(@[[:alnum:]_-]+)[[:space:]]+[^[:space:]]'
+  __synapse_form='^[[:blank:]]*(@[[:alnum:]_-]+(@[[:alnum:]_.-]+)?)[[:space:]]+[^[:space:]]'
 
   # Before each first prompt: what is typed next begins a command. (The lines after it, and `read -e`, do not.)
   __synapse_fresh() {

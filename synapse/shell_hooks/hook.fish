@@ -7,8 +7,8 @@ if status is-interactive
         set -l code $status
         set -l line (commandline | string collect)
         if not commandline --paging-mode
-            and string match -qr '(*UCP)^[ \t]*@[\w-]+\s+\S' -- $line
-            and not type -q -- (string match -r '(*UCP)@[\w-]+' -- $line)
+            and string match -qr '(*UCP)^[ \t]*@[\w-]+(@[\w.-]+)?\s+\S' -- $line
+            and not type -q -- (string match -r '(*UCP)@[\w-]+(?:@[\w.-]+)?' -- $line)
             set -g __synapse_line $line
             set -g __synapse_prompt (__synapse_prompt $code)[-1]
             commandline -r ' __synapse'

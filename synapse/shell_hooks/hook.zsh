@@ -5,7 +5,7 @@
 if [[ -o interactive && -o zle ]]; then
   __synapse_is_line() {
     emulate -L zsh -o extended_glob
-    [[ $CONTEXT == start && $BUFFER == [[:blank:]]#@[[:alnum:]_-]##[[:space:]]##[^[:space:]]* ]] || return 1
+    [[ $CONTEXT == start && $BUFFER == [[:blank:]]#@[[:alnum:]_-]##(|@[[:alnum:]_.-]##)[[:space:]]##[^[:space:]]* ]] || return 1
     local word=${${BUFFER##[[:blank:]]#}%%[[:space:]]*}
     ! whence -- $word >/dev/null
   }

@@ -71,13 +71,15 @@ class NoCourier:
 @dataclass(eq=False, repr=False)
 class TaskEngine:
     """`refusing` is the reason why no task is accepted, if any. `guard` refuses messages that agents send in
-    a loop; `on_refused` is then called with the sender and the reason."""
+    a loop; `on_refused` is then called with the sender and the reason. `on_queued` is called when a new task
+    is in the queue."""
 
     store: TaskStore
     limits: Limits = Limits()
     refusing: str = ""
     guard: LoopGuard | None = None
     on_refused: Callable[[str, str], None] = lambda sender, why: None
+    on_queued: Callable[[], object] = lambda: None
 
     def __post_init__(self) -> None:
         self.emitters = EventEmitterRegistry(self.limits.events)
@@ -95,8 +97,10 @@ class TaskEngine:
         context_id: str | None = None,
         metadata: Json | None = None,
         request_id: str | None = None,
+        expires: float | None = None,
     ) -> Task:
-        """The task is stored and in the queue when this returns."""
+        """The task is stored and in the queue when this returns. It fails if the agent does not get it within
+        `expires` seconds."""
         if request_id and (known := self.store.find_request(request_id)):
             return known
         if self.refusing:
@@ -116,10 +120,12 @@ class TaskEngine:
             sender=sender,
             metadata=mended(metadata or {}),
             request_id=request_id,
+            expires=expires,
         )
         ahead = sum(1 for other in self._waiting if other.priority >= task.priority)
         self.store.add_receipt(task, "queued", ahead=ahead)
         self._enqueue(task)
+        self.on_queued()
         return task
 
     async def follow_up(
@@ -224,6 +230,7 @@ class TaskEngine:
     def start(self, task: Task) -> Json:
         self._waiting.remove(task)
         self.running = task
+        self.store.set_note(task, "")  # it waits for nothing any more
         return task.pending[0]
 
     def put_back(self, task: Task) -> None:

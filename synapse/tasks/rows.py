@@ -27,7 +27,7 @@ CREATE TABLE IF NOT EXISTS push_configs (
 COLUMNS = "arrival, id, run, context_id, state, priority, created_at, updated_at, request_id, message, detail"
 _DETAIL = (
     *("sender", "history", "pending", "prompt", "error", "note", "metadata", "receipts"),
-    *("cancel_wanted", "at_work"),
+    *("cancel_wanted", "at_work", "expires_at"),
 )
 
 

@@ -61,6 +61,7 @@ class TaskStore:
         sender: Json | None = None,
         metadata: Json | None = None,
         request_id: str | None = None,
+        expires: float | None = None,
     ) -> Task:
         """The new task is on disk when this returns."""
         now = self.clock()
@@ -76,6 +77,7 @@ class TaskStore:
             pending=[message],
             metadata=metadata or {},
             request_id=request_id,
+            expires_at=now + expires if expires else 0.0,
         )
         try:
             task.arrival = self._db.insert(rows.insertion(task))

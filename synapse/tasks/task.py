@@ -93,6 +93,7 @@ class Task:
     receipts: list[Json] = field(default_factory=list)
     sequence: int = 0  # of its last event
     request_id: str | None = None  # two requests with the same id are one task
+    expires_at: float = 0.0  # when it fails if the agent has not got it; 0: never
     cancel_wanted: bool = False
     at_work: bool = False  # the agent has a message of it, and the turn has not ended
 
@@ -135,6 +136,8 @@ class Task:
             "created_at": timestamp(self.created_at),
             "updated_at": timestamp(self.updated_at),
         }
+        if self.expires_at:
+            found["expires_at"] = timestamp(self.expires_at)
         optional = ("prompt", "error", "sender", "note", "metadata", "receipts")
         return found | {name: value for name in optional if (value := getattr(self, name))}
 

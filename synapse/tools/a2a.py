@@ -19,8 +19,8 @@ def main(argv: list[str] | None = None) -> int:
     if options.command == "list":
         return cli.main(["list", "--json"])
     words = ["send", "--json", "--return" if options.wait else "--no-wait", "--priority", options.priority]
-    if options.timeout:
-        words += ["--timeout", options.timeout]
+    for flag, value in (("--timeout", options.timeout), ("--expires", options.expires)):
+        words += [flag, value] if value else []
     return cli.main([*words, options.target, "--", *options.message])
 
 
@@ -37,12 +37,16 @@ def _parse(argv: list[str] | None) -> argparse.Namespace:
         "--return", "--response", dest="wait", action="store_true", help="wait until the task has ended"
     )
     send.add_argument("--timeout", metavar="S", help="seconds to wait")
+    send.add_argument("--expires", metavar="S", help="the message fails if it is not typed within S seconds")
     send.add_argument(
         "message", nargs="+", help="words, after -- if one begins with -; - reads them from standard input"
     )
     options, unknown = parser.parse_known_args(argv)
     if unknown:
-        parser.error(f"there is no option {unknown[0]}: put `--` before a message that has such words")
+        from synapse.keys.commands import unknown_flag
+
+        flags = [flag for flag in send._option_string_actions if flag.startswith("--")]
+        parser.error(f"{unknown_flag(unknown[0], flags)}: nothing was sent.")
     return options
 
 

@@ -62,8 +62,12 @@ def test_json_is_one_document(agent: Home) -> None:
         (("nobody", "hi"), 3, "no agent"),
         (("a",), 2, "no message"),
         (("a", "   "), 2, "no message"),
-        (("a", "fix", "the", "--colour", "flag"), 2, "no option --colour: put `--` before"),
-        (("a", "--re", "hi"), 2, "no option --re:"),
+        (("a", "fix", "the", "--colour", "flag"), 2, "--colour is no flag (nearest: --"),
+        (
+            ("a", "--expire", "hi"),
+            2,
+            "--expire is no flag (nearest: --expires; `--` ends the flags): nothing was sent.",
+        ),
         (("a", "--priority", "9", "hi"), 2, "from 1 to 5"),
         (("a", "--timeout", "-1", "hi"), 2, "timeout"),
         (("a", "--file", "/nowhere/at/all"), 2, "cannot read"),
@@ -77,6 +81,26 @@ def test_what_goes_wrong_is_one_sentence_and_a_status(
     done = agent.run("send", *words, check=False)
     assert done.returncode == status and said in done.stderr and done.stdout == "", done
     assert "Traceback" not in done.stderr
+
+
+def test_what_a_message_waits_for_is_said(agent: Home) -> None:
+    agent.run("send", "a", "confirm Shall I?")
+    wait(lambda: agent.agents()["a"]["status"] == "INPUT_REQUIRED", "the question")
+    sent = agent.run("send", "a", "say later").stdout
+    assert "it waits (the agent asks something: " in sent and "Shall I?" in sent
+    late = agent.run("send", "a", "--return", "--timeout", "0.5", "say later", check=False)
+    assert late.returncode == 4 and late.stderr.startswith("synapse: a has not begun with it after 0.5 s (")
+    for words in ("Shall I?", "2 messages are ahead of it", "the reply is kept: `synapse task "):
+        assert words in late.stderr
+    gone = agent.run("send", "a", "--return", "--expires", "0.5", "say x", check=False)
+    assert gone.returncode == 1 and "it expired after 0.5 s and was not typed: " in gone.stderr
+    assert json.loads(agent.run("send", "a", "--json", "--expires", "60", "say x").stdout)["expires_at"]
+    line = agent.run("send", "--line", input="@a --return --expires 0.5 say x", check=False)
+    assert line.returncode == 1 and "it expired after 0.5 s" in line.stderr
+    refused = agent.run("send", "--line", input="@a --expired 5 say x", check=False)
+    assert refused.returncode == 2 and refused.stderr == (
+        "synapse: --expired is no flag (nearest: --expires; `--` ends the flags): nothing was sent.\n"
+    )
 
 
 def test_an_agent_that_ends_is_said(home: Home) -> None:

@@ -22,6 +22,8 @@ HOSTILE = [
     "@a --return 日本語の「引用」と絵文字 🎉 é",
     "@all %s %d %% \\e[31m -n -- --return",
     "@a '; touch pwned; '",
+    "@a@desk-1.local x",
+    "@a --foo -- x",
     "@日本 x",
 ]
 

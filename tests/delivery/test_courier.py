@@ -12,6 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 
 from synapse.agent_terminal import AgentTerminal
@@ -113,6 +114,87 @@ def test_a_reply_is_streamed_in_pieces_and_its_end_told_once(agent: Agent) -> No
     assert texts[-1] == whole and not told[-1]["append"]
     assert 2 < len(told) < 30 and all("line" in text for text in texts)
     assert not any("Working" in text or "esc to" in text for text in texts)
+
+
+def statuses(stream: httpx.Response, until: str) -> list[tuple[str, str]]:
+    """The states and notes of a stream, up to a note that contains `until`."""
+    found = []
+    for line in stream.iter_lines():
+        data = json.loads(line[6:]) if line.startswith("data: ") else {}
+        if "state" in data:
+            found.append((data["state"], data.get("note", "")))
+            if until in found[-1][1]:
+                break
+    return found
+
+
+def test_what_waits_behind_a_question_says_so_and_how_many_are_ahead(agent: Agent) -> None:
+    asking = agent.send("confirm Shall I?")
+    agent.until(asking, "input_required")
+    with agent.http.stream("POST", "/tasks/sendSubscribe", json={"message": "say second"}) as stream:
+        *_, (state, note) = statuses(stream, "asks something")
+    assert state == "submitted" and "Shall I?" in note
+    sent = agent.http.post("/tasks/send", json={"message": "say third", "sender": "ci"}).json()["task"]
+    assert "asks something" in sent["note"] and sent["note"].endswith("; 2 messages are ahead of it")
+    fourth = agent.send("say fourth")
+    assert agent.get(fourth)["note"].endswith("; 3 messages are ahead of it")
+    agent.http.post(f"/tasks/{asking}/input", json={"input": "yes"}).raise_for_status()
+    assert "note" not in agent.until(asking) and "note" not in agent.until(sent["id"])
+    done = agent.until(fourth)
+    assert done["state"] == "completed"
+    with agent.http.stream("GET", f"/tasks/{fourth}/subscribe", headers={"Last-Event-ID": "0"}) as stream:
+        notes = [note for _, note in statuses(stream, "never")]
+    assert not any("asks" in note for note in notes[-1:])
+
+
+def test_a_busy_agent_says_for_whom(agent: Agent) -> None:
+    first = agent.http.post("/tasks/send", json={"message": "silent 60 x", "sender": {"name": "claude"}})
+    agent.until(first.json()["task"]["id"], "working")
+    assert agent.get(agent.send("say b"))["note"] == "the agent is busy with a task of claude"
+    assert agent.get(agent.send("say c"))["note"] == "2 messages are ahead of it"
+
+
+def test_a_message_that_expires_is_never_typed(agent: Agent) -> None:
+    asking = agent.send("confirm Shall I?")
+    agent.until(asking, "input_required")
+    metadata = {"x-synapse-task": {"expires": 0.3}}
+    sent = agent.http.post("/tasks/send", json={"message": "say too late", "metadata": metadata})
+    short = agent.http.post("/message", json={"content": "say too late", "metadata": metadata})
+    for task in (sent.json()["task"]["id"], short.json()["task_id"]):
+        failed = agent.until(task)
+        assert failed["error"]["code"] == "EXPIRED" and "Shall I?" in failed["error"]["message"]
+        assert steps(failed) == ["queued"]
+    agent.http.post(f"/tasks/{asking}/input", json={"input": "yes"}).raise_for_status()
+    assert agent.reply("say next") == "next" and "too late" not in agent.contents()
+
+
+def test_an_expiry_that_passes_while_no_host_is_there(own: Agent) -> None:
+    own.until(own.send("confirm Shall I?"), "input_required")
+    body = {"message": "say too late", "metadata": {"x-synapse-task": {"expires": 2}}}
+    task = str(own.http.post("/tasks/send", json=body).json()["task"]["id"])
+    for pid in hosts(own.home):
+        os.kill(pid, signal.SIGKILL)
+    assert own.until(task)["error"]["code"] == "EXPIRED"
+
+
+def test_an_a2a_client_sees_what_its_message_waits_for(agent: Agent) -> None:
+    asking = agent.send("confirm Shall I?")
+    agent.until(asking, "input_required")
+    message = {"messageId": "m", "role": "ROLE_USER", "parts": [{"text": "say x"}]}
+    params = {"message": message, "metadata": {"x-synapse-task": {"expires": 0.5}}}
+    call = {"jsonrpc": "2.0", "id": 1, "method": "SendStreamingMessage", "params": params}
+    results = []
+    with agent.http.stream("POST", "/", json=call, headers={"A2A-Version": "1.0"}) as stream:
+        for line in stream.iter_lines():
+            if line.startswith("data: "):
+                results.append(json.loads(line[6:])["result"])
+    told = [result["statusUpdate"]["status"] for result in results if "statusUpdate" in result]
+    told = [results[0]["task"]["status"], *told]
+    waits = next(s for s in told if "message" in s)
+    assert waits["state"] == "TASK_STATE_SUBMITTED" and "Shall I?" in waits["message"]["parts"][0]["text"]
+    assert told[-1]["state"] == "TASK_STATE_FAILED"
+    assert told[-1]["message"]["metadata"]["x-synapse-task"]["error"]["code"] == "EXPIRED"
+    agent.http.post(f"/tasks/{asking}/cancel")
 
 
 def test_who_sent_a_task_may_answer_and_no_agent_may(tui: Agent) -> None:

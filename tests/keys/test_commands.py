@@ -6,7 +6,7 @@ import pytest
 
 from synapse.keys.commands import Command, CommandParser, Refusal
 
-PARSER = CommandParser(names=["codex", "claude-2", "all", "Reviewer"])
+PARSER = CommandParser(names=["codex", "claude-2", "all", "Reviewer", "bob@desk.local"])
 
 
 def command(line: str) -> Command:
@@ -61,9 +61,15 @@ def test_ordinary_input(line: str) -> None:
         ("@codex it's", "codex", "it's"),
         ("@codex '", "codex", "'"),
         ("@codex fix @src/app.py now", "codex", "fix @src/app.py now"),
-        ("@codex --verbose is broken", "codex", "--verbose is broken"),
+        ("@codex -- --verbose is broken", "codex", "--verbose is broken"),
+        ("@codex -- --return", "codex", "--return"),
+        ("@codex -- -- twice", "codex", "-- twice"),
+        ("@codex '--verbose is broken'", "codex", "--verbose is broken"),
+        ("@codex --> here", "codex", "--> here"),
+        ("@codex --- a line ---", "codex", "--- a line ---"),
+        ("@codex -1 is wrong", "codex", "-1 is wrong"),
         ("@codex why does --return fail", "codex", "why does --return fail"),
-        ("@codex --returning", "codex", "--returning"),
+        ("@Bob@Desk.Local hi", "bob@desk.local", "hi"),
     ],
 )
 def test_a_message_for_somebody(line: str, name: str, message: str) -> None:
@@ -81,6 +87,36 @@ def test_flags_in_any_order() -> None:
     assert (found.priority, found.timeout, found.wait, found.message) == (5, 2.5, False, "look here")
     found = command("@codex --timeout=60 --return --priority=1 hi")
     assert (found.priority, found.timeout, found.wait, found.message) == (1, 60.0, True, "hi")
+    assert command("@codex --expires 30 hi").expires == 30.0 and command("@codex hi").expires is None
+
+
+@pytest.mark.parametrize(
+    ("flag", "nearest"),
+    [
+        ("--retrun", "--return"),
+        ("--Return", "--return"),
+        ("--time", "--timeout"),
+        ("--expire=5", "--expires"),
+        ("--foo", "--timeout"),
+    ],
+)
+def test_an_unknown_flag_is_refused_with_the_nearest(flag: str, nearest: str) -> None:
+    found = PARSER.parse(f"@codex --priority 2 {flag} hi")
+    word = flag.partition("=")[0]
+    said = f"{word} is no flag (nearest: {nearest}; `--` ends the flags)"
+    assert isinstance(found, Refusal) and found.reason == said
+
+
+def test_the_last_word_may_decide_where_that_is_wanted() -> None:
+    def parsed(line: str) -> tuple[str, bool]:
+        found = PARSER.parse(line, wait=False, last_too=True)
+        assert isinstance(found, Command), found
+        return found.message, found.wait
+
+    assert parsed("@codex hi --return") == ("hi", True)
+    assert parsed("@codex -- what is --return") == ("what is --return", False)
+    refused = PARSER.parse("@codex --return", last_too=True)
+    assert isinstance(refused, Refusal) and refused.reason == "there is no message for codex"
 
 
 @pytest.mark.parametrize(
@@ -92,7 +128,10 @@ def test_flags_in_any_order() -> None:
         ("@codex --timeout soon hi", "--timeout wants a number of seconds, not soon"),
         ("@codex --timeout 0 hi", "--timeout wants a number of seconds, not 0"),
         ("@codex --timeout nan hi", "--timeout wants a number of seconds, not nan"),
+        ("@codex --expires never hi", "--expires wants a number of seconds, not never"),
+        ("@codex --return=yes hi", "--return takes no value"),
         ("@codex --return", "there is no message for codex"),
+        ("@codex --", "there is no message for codex"),
         ("@codex ''", "there is no message for codex"),
     ],
 )

@@ -164,17 +164,41 @@ def test_characters_and_pastes_that_come_in_pieces() -> None:
     ]
 
 
-def test_silent_tells_only_what_came_of_it() -> None:
-    inbox = Inbox(silent=True)
+def test_silent_tells_that_it_was_sent_and_then_only_what_came_of_it() -> None:
+    now = [100.0]
+    inbox = Inbox(clock=lambda: now[0], silent=True)
     inbox.sending("1", "codex", "hello")
-    for state in ("delivered", "working"):
-        inbox.progress("1", state)
-        assert inbox.picture((80, 24), 20) == []
+    assert inbox.picture((80, 24), 20) == [] and inbox.next_change() is None
+    inbox.sent("1")
+    for state in ("sending", "delivered", "working"):
+        inbox.progress("1", state, "the agent is busy")
+        (box,) = inbox.picture((80, 24), 20)
+        assert "→ codex: sent" in str(box) and state not in str(box) and "busy" not in str(box)
+    assert inbox.next_change() is not None
+    now[0] += 3.0
+    inbox.late("1", "how")
+    assert inbox.picture((80, 24), 20) == [], "nothing else until something comes of it"
     inbox.asks("1", "Which?")
     assert inbox.picture((80, 24), 20)
     inbox.progress("1", "working")
     inbox.reply("1", "done")
     assert inbox.picture((80, 24), 20)
+
+
+def test_after_its_timeout_a_message_is_still_working_and_says_how_to_get_the_reply() -> None:
+    now = [100.0]
+    inbox = Inbox(clock=lambda: now[0])
+    inbox.sending("1", "codex", "hello")
+    inbox.progress("1", "sending", "2 messages are ahead of it")
+    now[0] += 40.0
+    inbox.late("1", "`synapse task 1` shows it")
+    (box,) = inbox.picture((80, 24), 20)
+    assert "still waiting 40 s · 2 messages are ahead of it" in str(box) and "`synapse task 1`" in str(box)
+    inbox.progress("1", "working")
+    now[0] += 2.0
+    assert "→ codex: still working 42 s" in str(inbox.picture((80, 24), 20))
+    inbox.reply("1", "done")
+    assert "← codex: replied" in str(inbox.picture((80, 24), 20))
 
 
 def test_what_could_not_be_sent_can_be_copied_and_what_was_told_before_is_only_there_to_read() -> None:

@@ -143,6 +143,41 @@ def test_every_failure_is_seen(tmp_path: Path, failure: Exception, said: str) ->
     with_desk(tmp_path, test)
 
 
+def test_a_reply_that_comes_after_the_timeout_is_shown(tmp_path: Path) -> None:
+    async def test(desk: Desk) -> None:
+        desk.type("b", "hello", timeout=2.0)
+        await turn()
+        assert desk.client.patience == 2.0
+        late, desk.client.reply = desk.client.reply, desk.client.reply.get_loop().create_future()
+        late.set_exception(StillWorking("b is still working after 2 s.", A2ATask("task-b")))
+        await turn()
+        (entry,) = desk.inbox.entries
+        assert entry.is_under_way and "the reply comes here; `synapse task task-b`" in entry.late
+        assert desk.client.patience > 100_000 and desk.client.followed == ["task-b", "task-b"]
+        second = desk.again()
+        await turn()
+        assert second.inbox.entries[0].late == entry.late, "the next host knows it too"
+        for one in (desk, second):
+            one.client.replies("in the end")
+            await turn()
+            assert one.shown() == [("b", "replied")] and one.inbox.entries[0].reply == "in the end"
+
+    with_desk(tmp_path, test)
+
+
+def test_what_has_expired_before_it_could_be_sent_is_not_sent(tmp_path: Path) -> None:
+    async def test(desk: Desk) -> None:
+        desk.type("b", "hello", expires=60.0)
+        await turn()
+        (metadata,) = desk.client.metadata
+        assert 59.0 < metadata["x-synapse-task"]["expires"] <= 60.0
+        desk.type("b", "too late", 2, expires=1e-9)
+        await turn()
+        assert desk.inbox.entries[1].detail == "it expired after 1e-09 s, before it was sent."
+
+    with_desk(tmp_path, test)
+
+
 @pytest.mark.parametrize("known", [True, False])
 def test_the_other_has_ended_and_its_file_knows_more(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, known: bool

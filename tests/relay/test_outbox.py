@@ -94,6 +94,7 @@ def test_a_line_goes_to_the_host_and_leaves_the_composer_empty(session: Session)
         "wait": False,
         "priority": 3,
         "timeout": None,
+        "expires": None,
         "line": "@Codex --no-wait --priority 3 日本語",
     }
     session.terminal.wait_until_gone("priority 3")

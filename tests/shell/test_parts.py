@@ -55,6 +55,7 @@ def test_whether_to_wait() -> None:
     assert not command("@a hi").wait and command("@a hi", waiting).wait
     assert command("@a 'why does --return fail'").message == "why does --return fail"
     assert command("@a why does --return fail").message == "why does --return fail"
+    assert command("@a -- why --return").message == "why --return" and not command("@a -- why --return").wait
 
 
 def test_a_message_of_several_lines() -> None:
@@ -62,7 +63,14 @@ def test_a_message_of_several_lines() -> None:
     assert command("@a one\\\ntwo").message == "one\ntwo"
 
 
-@pytest.mark.parametrize(("line", "said"), [("@a", "no message for a"), ("@a --priority 9 x", "from 1 to 5")])
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("@a", "no message for a"),
+        ("@a --priority 9 x", "from 1 to 5"),
+        ("@a --retrun x", "--retrun is no flag (nearest: --return; `--` ends the flags)"),
+    ],
+)
 def test_refused(line: str, said: str) -> None:
     found = LINES.parse(line)
     assert isinstance(found, Refusal) and said in found.reason

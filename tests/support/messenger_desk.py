@@ -32,6 +32,7 @@ class Client:
 
     def __init__(self) -> None:
         self.sent: list[tuple[str, str, str]] = []  # the agent, the text, the request id
+        self.metadata: list[Json] = []
         self.followed: list[str] = []
         self.answers: list[str] = []
         self.patience: float | None = None
@@ -54,6 +55,7 @@ class DeskPeer(LocalPeer):
             raise self.client.sending
         text = body["message"]["parts"][0]["text"]
         self.client.sent.append((self.name, text, body["request_id"]))
+        self.client.metadata.append(body.get("metadata", {}))
         return A2ATask(f"task-{self.name}")
 
     async def get(self, task_id: str) -> A2ATask:

@@ -42,7 +42,7 @@ def test_list_and_send(home: Home) -> None:
     [
         ((), 2, "required"),
         (("send", "hi"), 2, "--target"),
-        (("send", "--target", "nobody", "the", "--colour"), 2, "put `--` before a message"),
+        (("send", "--target", "nobody", "the", "--colour"), 2, "--colour is no flag (nearest: --"),
         (("send", "--target", "nobody", "hi"), 3, "no agent named"),
         (("send", "--target", "nobody", "--priority", "9", "hi"), 2, "from 1 to 5"),
     ],

@@ -65,17 +65,24 @@ class PlainReply:
 
 class Conversation:
     def __init__(
-        self, timeout: float, priority: int, as_json: bool = False, reply: Reply | None = None
+        self,
+        timeout: float,
+        priority: int,
+        as_json: bool = False,
+        reply: Reply | None = None,
+        expires: float | None = None,
     ) -> None:
         self._directory = open_directory(Origin.from_environment())
         self._timeout = timeout
         self._priority = priority
+        self._expires = expires
         self._json = as_json
         self._talks = sys.stderr.isatty() and not as_json
         self._reply = reply or PlainReply()
         self._sent: list[Underway] = []
         self._received = ""  # the reply so far
         self._status = "sent"
+        self._waits_for = ""  # what keeps the agent from beginning
         self._asking = False  # no progress is drawn over a question
 
     def run(self, target: str, message: str, wait: bool) -> int:
@@ -93,12 +100,16 @@ class Conversation:
     async def _send(self, target: str, message: str, wait: bool) -> int:
         sent = self._sending_to(await self._find(target))
         if not wait:
-            task = await sent.peer.send(message, priority=self._priority, on_event=sent.note)
+            task = await sent.peer.send(
+                message, priority=self._priority, expires=self._expires, on_event=sent.note
+            )
             sent.take(task)
             if self._json:
                 print_json(task.to_dict())
             else:
-                print(f"sent {task.id[:8]} to {sent.name}: `{sent.commands.shows}` shows what becomes of it")
+                waits = f"it waits ({for_output(task.note)}), and " if task.note else ""
+                shows = f"`{sent.commands.shows}` shows what becomes of it"
+                print(f"sent {task.id[:8]} to {sent.name}: {waits}{shows}")
             return 0
         try:
             task = sent.take(await self._until_done(sent, message))
@@ -121,7 +132,7 @@ class Conversation:
 
     async def _until_done(self, sent: Underway, message: str) -> A2ATask:
         """Wait for the end of the task. A question of the agent is asked here if this is a terminal."""
-        ticking = asyncio.ensure_future(self._tick(sent)) if self._talks else None
+        ticking = asyncio.ensure_future(self._tick(sent) if self._talks else self._say_why(sent))
         asks_here = sys.stdin.isatty() and self._talks
         asking: asyncio.Task[None] | None = None
 
@@ -138,6 +149,7 @@ class Conversation:
                 priority=self._priority,
                 wait=True,
                 timeout=self._timeout,
+                expires=self._expires,
                 on_event=on_event,
                 through_questions=asks_here,
             )
@@ -149,9 +161,9 @@ class Conversation:
                 raise
             return await sent.peer.get(sent.task)  # nothing was answered
         finally:
-            for running in (ticking, asking):
-                if running is not None:
-                    running.cancel()
+            ticking.cancel()
+            if asking is not None:
+                asking.cancel()
             self._clear_line()
 
     async def _ask_here(self, sent: Underway, data: Json, following: asyncio.Future[A2ATask]) -> None:
@@ -213,7 +225,12 @@ class Conversation:
         sent, name = self._sending_to(peer), peer.name
         try:
             task = await peer.send(
-                message, priority=self._priority, wait=wait, timeout=self._timeout, on_event=sent.note
+                message,
+                priority=self._priority,
+                wait=wait,
+                timeout=self._timeout,
+                expires=self._expires,
+                on_event=sent.note,
             )
             sent.take(task)
         except SynapseError as error:
@@ -236,8 +253,9 @@ class Conversation:
             self._received = self._received + text if data.get("append") else text
             self._clear_line()
             self._reply.partial(self._received)
-        elif kind in ("queued", "working") and self._talks and not self._reply.begun:
+        elif kind in ("queued", "working") and not self._reply.begun:
             self._status = str(data.get("note") or kind)
+            self._waits_for = str(data.get("note") or "") if kind == "queued" else ""
 
     async def _tick(self, sent: Underway) -> None:
         began = time.monotonic()
@@ -249,6 +267,15 @@ class Conversation:
                 print(f"\r\x1b[K{crop(note, _columns() - 1)}", end="", file=sys.stderr, flush=True)
             await asyncio.sleep(SHOWN_EVERY)
 
+    async def _say_why(self, sent: Underway) -> None:
+        """Where no progress is shown: say once why a message waits for long."""
+        while True:
+            await asyncio.sleep(UNKNOWN)
+            if self._waits_for:
+                why = for_output(self._waits_for)
+                print(f"synapse: {sent.name} has not begun with it yet ({why})", file=sys.stderr, flush=True)
+                return
+
     def _clear_line(self) -> None:
         if self._talks and not self._reply.begun:
             print("\r\x1b[K", end="", file=sys.stderr, flush=True)
@@ -257,7 +284,7 @@ class Conversation:
 def send_command(command: Command, settings: Settings, reply: Reply | None = None) -> int:
     """Send a line `@agent …` that was typed. Returns the exit status."""
     timeout = settings.response_timeout if command.timeout is None else command.timeout
-    conversation = Conversation(timeout, command.priority or 1, reply=reply)
+    conversation = Conversation(timeout, command.priority or 1, reply=reply, expires=command.expires)
     return conversation.run(command.name, command.message, command.wait)
 
 

@@ -34,6 +34,10 @@ class Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         raise UsageError(f"{message}: see `{self.prog} --help`.")
 
+    @property
+    def flags(self) -> list[str]:
+        return [flag for flag in self._option_string_actions if flag.startswith("--")]
+
     def add_word(self, name: str, takes: str, **options: Any) -> Parser:
         self.takes[self.add_argument(name, **options).dest] = takes
         return self

@@ -7,7 +7,7 @@ from synapse.errors import SynapseError
 from synapse.peers.external.agents import ExternalAgent
 from synapse.peers.external.http import Caller
 from synapse.peers.task import A2AMessage, Json
-from synapse.peers.wire import EXTENSION
+from synapse.tasks.expiry import EXTENSION
 
 
 class Outgoing(NamedTuple):

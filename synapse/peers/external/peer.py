@@ -21,8 +21,9 @@ from synapse.peers.local import chain_of
 from synapse.peers.origin import Origin
 from synapse.peers.prompts import chosen
 from synapse.peers.task import A2AMessage, A2ATask, Json, OnEvent, StillWorking
-from synapse.peers.wire import EXTENSION, task_of
+from synapse.peers.wire import task_of
 from synapse.registry import AgentRegistry
+from synapse.tasks.expiry import EXTENSION, with_expiry
 
 if TYPE_CHECKING:
     from synapse.peers.external.talk import Protocol
@@ -61,10 +62,15 @@ class ExternalPeer:
         request_id: str = "",
         metadata: Json | None = None,
         timeout: float | None = None,
+        expires: float | None = None,
         **waiting: Unpack[Waiting],
     ) -> A2ATask:
-        """The standard has no priority, and does not recognise a message that arrives twice."""
+        """The standard has no priority and no expiry, and does not recognise a message that arrives twice.
+        An agent of Synapse reads the expiry from the metadata."""
         task = A2ATask("")
+        if expires is not None:
+            found = await self._metadata(wait, is_answer=False) if metadata is None else metadata
+            metadata = with_expiry(found, expires)
         await self.say(task, message, wait, metadata, timeout, **waiting)
         return task
 
@@ -141,8 +147,8 @@ class ExternalPeer:
                     finally:
                         self._followed.remove(talk)
         except TimeoutError:
-            where = f" It goes on there: `{self.commands(task.id).shows}`." if task.id else ""
-            raise StillWorking(f"{self.name} has not finished within {timeout:g} s.{where}", task) from None
+            shows = self.commands(task.id).shows if task.id else ""
+            raise StillWorking.after(timeout or 0, self.name, task, shows) from None
 
     @asynccontextmanager
     async def _protocol(self, agent: ExternalAgent) -> AsyncGenerator[Protocol, None]:

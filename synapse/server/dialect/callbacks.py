@@ -37,4 +37,5 @@ def answer(task: Task) -> Json:
     """The result of a message so far, as `GET /response/{request_id}` returns it."""
     state = FAILED if task.state == REJECTED else task.state
     found: Json = {"request_id": task.id, "status": state, "response": task.reply}
-    return found | {key: value for key, value in (("prompt", task.prompt), ("error", task.error)) if value}
+    more = {"prompt": task.prompt, "error": task.error, "note": task.note}
+    return found | {key: value for key, value in more.items() if value}

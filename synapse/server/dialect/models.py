@@ -85,6 +85,9 @@ MessageOrText = Annotated[Message, BeforeValidator(_message, json_schema_input_t
 SenderOrName = Annotated[Sender, BeforeValidator(_sender, json_schema_input_type=Sender | str)]
 
 
+_METADATA = "stored with the task; x-synapse-task.expires: seconds after which it fails if it was not typed"
+
+
 class SendRequest(BaseModel):
     """A message for the agent: it creates a task, or continues one."""
 
@@ -94,7 +97,7 @@ class SendRequest(BaseModel):
     context_id: Id | None = _either("context_id", "groups the tasks of one conversation; made if left out")
     task_id: Id | None = _either("task_id", "a task that has not ended; the message answers or continues it")
     request_id: Id | None = _either("request_id", "a repeated request with the same id returns the same task")
-    metadata: dict[str, Any] | None = Field(None, description="stored with the task")
+    metadata: dict[str, Any] | None = Field(None, description=_METADATA)
 
 
 class SimpleMessage(BaseModel):
@@ -108,6 +111,7 @@ class SimpleMessage(BaseModel):
     )
     sender: SenderOrName | None = None
     request_id: Id | None = None
+    metadata: dict[str, Any] | None = Field(None, description=_METADATA)
 
 
 class Sent(BaseModel):
@@ -125,6 +129,7 @@ class Answer(BaseModel):
     response: str = Field(description="the agent's reply so far")
     prompt: dict[str, Any] | None = Field(None, description="the question, if the status is input_required")
     error: dict[str, Any] | None = Field(None, description="why the task failed")
+    note: str | None = Field(None, description="why the task waits, or why it was canceled")
 
 
 class ArtifactDocument(BaseModel):
@@ -145,6 +150,7 @@ class TaskDocument(BaseModel):
     priority: int
     created_at: str = Field(examples=["2026-01-01T12:00:00.000Z"])
     updated_at: str
+    expires_at: str | None = Field(None, description="when it fails if the agent has not got it")
     prompt: dict[str, Any] | None = Field(None, description="the agent's question: type, prompt, options")
     error: dict[str, Any] | None = Field(None, description="why the task failed: code and message")
     sender: dict[str, Any] | None = None

@@ -19,6 +19,7 @@ from synapse.server.dialect.stream import events_of
 from synapse.server.event_stream import EventStream, unless_gone
 from synapse.server.refusals import TAKING, Responses, Route, in_json, reading, refusal, responses
 from synapse.tasks.engine import TaskEngine
+from synapse.tasks.expiry import expires_in
 from synapse.tasks.task import Json, Task, WrongState, text_message
 
 LONGEST_WAIT = 300
@@ -98,7 +99,7 @@ def _messages(engine: TaskEngine, callbacks: Callbacks) -> APIRouter:
     @router.post("/message", response_model=models.Sent, responses=responses(*TAKING))
     async def message(request: MessageBody) -> Response:
         """Send the agent a message and return at once. GET /response/{request_id} returns the reply."""
-        metadata: Json = {"response_mode": request.response_mode}
+        metadata: Json = {**(request.metadata or {}), "response_mode": request.response_mode}
         if request.callback_url is not None:
             await callbacks.check(request.callback_url)
             metadata[KEY] = request.callback_url
@@ -108,6 +109,7 @@ def _messages(engine: TaskEngine, callbacks: Callbacks) -> APIRouter:
             priority=request.priority,
             metadata=metadata,
             request_id=request.request_id,
+            expires=expires_in(request.metadata),
         )
         sent = {"status": "sent", "priority": task.priority, "task_id": task.id}
         if request.response_mode == "return":
@@ -140,6 +142,7 @@ def _sending(engine: TaskEngine) -> APIRouter:
             context_id=request.context_id,
             metadata=request.metadata,
             request_id=request.request_id,
+            expires=expires_in(request.metadata, request.message.metadata),
         )
 
     @router.post("/send", response_model=TaskEnvelope, responses=responses(*TAKING))

@@ -5,8 +5,8 @@ from a2a.types import a2a_pb2 as pb
 from google.protobuf.json_format import MessageToDict, ParseDict
 
 from synapse.server.about import REST, About
-from synapse.server.standard.convert import EXTENSION
 from synapse.server.standard.handler import INPUT_MODES
+from synapse.tasks.expiry import EXTENSION
 from synapse.tasks.task import Json
 
 CONTEXT = "x-synapse-context"
@@ -16,8 +16,9 @@ _HOW = (
     "a time: the rest waits in a queue, by priority, then arrival. Priority 5 interrupts the running turn."
 )
 _METADATA = (
-    f"Metadata under the key {EXTENSION}: a message may carry priority (1 to 5, default 1) and sender "
-    "({id, name}); a task carries them and its receipts, a failed one its error"
+    f"Metadata under the key {EXTENSION}: a message may carry priority (1 to 5, default 1), sender "
+    "({id, name}) and expires (seconds; it fails if the agent does not get it in time); a task carries them "
+    "and its receipts, a failed one its error"
 )
 _INTERRUPT = {
     "id": "interrupt",

@@ -4,7 +4,7 @@ import base64
 import binascii
 import json
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from a2a.types import a2a_pb2 as pb
 from a2a.utils.proto_utils import to_stream_response
@@ -13,9 +13,9 @@ from google.protobuf.struct_pb2 import Struct
 
 from synapse.base.states import END_STATES, INPUT_REQUIRED, STATES
 from synapse.event_emitter import SSEEvent, timestamp
+from synapse.tasks.expiry import EXTENSION, expires_in
 from synapse.tasks.task import BadMessage, Json, Task, joined
 
-EXTENSION = "x-synapse-task"  # the metadata key for what the standard has no field for
 STOPS = END_STATES | {INPUT_REQUIRED}  # they end a stream and a call that waits
 
 Made = TypeVar("Made")
@@ -80,22 +80,32 @@ def _whole_numbers(value: Any) -> Any:
     return value
 
 
-def priority_and_sender(*metadata: Struct) -> tuple[int, Json | None]:
-    """Priority and sender from the extension's metadata of request and message. The last one counts."""
+class Options(NamedTuple):
+    """What the extension's metadata of a request says."""
+
+    priority: int
+    sender: Json | None
+    expires: float | None  # seconds
+
+
+def options_from(*metadata: Struct) -> Options:
+    """From the metadata of request and message. The last one counts."""
     said: Json = {}
     for struct in metadata:
         inner = MessageToDict(struct).get(EXTENSION)
         if isinstance(inner, dict):
             said |= inner
+    expires = expires_in({EXTENSION: said})
     priority = _whole_numbers(said.get("priority", 1))
     if not isinstance(priority, int) or isinstance(priority, bool):
         raise BadMessage(f"priority is {priority!r}: use a number from 1 to 5.")
     sender = said.get("sender")
     if sender is None:
-        return priority, None
+        return Options(priority, None, expires)
     if not isinstance(sender, dict) or not all(isinstance(value, str) for value in sender.values()):
         raise BadMessage('sender is not an object of strings: use {"id": …, "name": …}.')
-    return priority, {key: sender[key] for key in ("id", "name") if key in sender} or None
+    named = {key: sender[key] for key in ("id", "name") if key in sender} or None
+    return Options(priority, named, expires)
 
 
 def task_to(task: Task, history: int | None = None, artifacts: bool = True) -> pb.Task:
@@ -113,6 +123,8 @@ def task_to(task: Task, history: int | None = None, artifacts: bool = True) -> p
     ours: Json = {"priority": task.priority, "receipts": task.receipts}
     if task.sender:
         ours["sender"] = task.sender
+    if task.expires_at:
+        ours["expires_at"] = timestamp(task.expires_at)
     metadata = {key: _camel(value) if key == "turn" else value for key, value in task.metadata.items()}
     _fill(found.metadata, {**metadata, EXTENSION: ours})
     return found

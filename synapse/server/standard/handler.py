@@ -95,13 +95,15 @@ class A2AHandler(RequestHandler):
             _check_media_type(part)
         with standard_errors():
             neutral = convert.message_from(message)
-            priority, sender = convert.priority_and_sender(params.metadata, message.metadata)
+            priority, sender, expires = convert.options_from(params.metadata, message.metadata)
             config = None
             if params.configuration.HasField("task_push_notification_config"):
                 asked = params.configuration.task_push_notification_config
                 config = await self._push_config(asked, context)
             if not task_id:
-                task = self.engine.submit(neutral, sender=sender, priority=priority, context_id=context_id)
+                task = self.engine.submit(
+                    neutral, sender=sender, priority=priority, context_id=context_id, expires=expires
+                )
                 follower = _Follower(self.engine, task)
             else:
                 task = self.engine.store.get(task_id)

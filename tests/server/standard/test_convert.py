@@ -179,9 +179,7 @@ def test_receipts_are_no_events_of_the_standard() -> None:
 )
 def test_wishes(request_metadata: Json, message_metadata: Json, expected: object) -> None:
     request = ParseDict({"metadata": request_metadata}, pb.SendMessageRequest())
-    assert (
-        convert.priority_and_sender(request.metadata, message(metadata=message_metadata).metadata) == expected
-    )
+    assert convert.options_from(request.metadata, message(metadata=message_metadata).metadata)[:2] == expected
 
 
 @pytest.mark.parametrize(
@@ -190,7 +188,7 @@ def test_wishes(request_metadata: Json, message_metadata: Json, expected: object
 )
 def test_wishes_that_make_no_sense_are_refused(wish: Json) -> None:
     with pytest.raises(BadMessage):
-        convert.priority_and_sender(message(metadata={"x-synapse-task": wish}).metadata)
+        convert.options_from(message(metadata={"x-synapse-task": wish}).metadata)
 
 
 def test_what_is_told_of_a_turn_has_the_standards_names() -> None:
