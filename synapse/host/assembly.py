@@ -85,6 +85,7 @@ def _controller(hello: Hello, send: Callable[[bytes], None]) -> AgentTerminal:
         profile.channel, Surroundings(hello.working_dir, env, hello.started_at, hello.child)
     )
     controller = AgentTerminal(profile, channel, send, *hello.size)
+    controller.screen.feed(hello.before)
     controller.keys, controller.written = hello.keys, hello.written
     controller.set_draft(*hello.draft)
     controller.console_changed(hello.console is not None)
