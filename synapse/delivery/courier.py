@@ -20,11 +20,10 @@ from synapse.delivery import composer
 from synapse.delivery.carry import PROGRESS_INTERVAL, Carry, mark_of
 from synapse.delivery.draft_stash import PATIENCE, DraftStash
 from synapse.delivery.questions import Questions
-from synapse.delivery.typist import Typist
+from synapse.delivery.typist import LEFT, Typist
 from synapse.output_parser import OutputParser
-from synapse.profiles.loader import clear_bytes
 from synapse.registry import INPUT_REQUIRED, PROCESSING, READY
-from synapse.relay.injector import DONE, STUCK
+from synapse.relay.injector import DONE, OUTPUT, STUCK
 from synapse.tasks.engine import URGENT, TaskEngine, derived_artifact
 from synapse.tasks.files import keep_files, keep_text
 from synapse.tasks.task import Json, Task, message_text, sender_id
@@ -37,6 +36,8 @@ STARTING = 15.0  # seconds in which a CLI switches its terminal modes on
 CONFIRM = 2.0  # seconds in which a turn must begin before Enter is pressed again
 CONFIRM_BUSY = 20.0  # the same, if the agent works but does not say on what
 ENTERS = 4
+TYPE_TRIES = 10  # after a draft was taken out
+TYPE_AGAIN = 0.05  # seconds
 OPEN_AGAIN = 1.0  # seconds until a disk that could not be read is tried again
 FAULT_PAUSE = 1.0  # seconds after an error of ours, so that a lasting one does not keep the host busy
 INTERNAL = {"code": "INTERNAL", "message": "Synapse failed while it delivered the task: see its log"}
@@ -47,7 +48,8 @@ class Delivery:
     """The courier of one agent, and a host feature: a new status wakes it up.
 
     `injected` has the injections that the relay did for an earlier host. `look_soon` makes the host check the
-    status soon. `run_name` is the name of this run of the agent."""
+    status soon. `run_name` is the name of this run of the agent. `on_left` gets a sentence for the human when
+    the composer could not be cleared."""
 
     controller: AgentTerminal
     engine: TaskEngine
@@ -58,6 +60,7 @@ class Delivery:
     clock: Callable[[], float] = time.monotonic
     run_name: str = ""
     draft_patience: float = PATIENCE
+    on_left: Callable[[str], None] = lambda _: None
 
     def __post_init__(self) -> None:
         controller, engine, clock = self.controller, self.engine, self.clock
@@ -70,7 +73,9 @@ class Delivery:
         path = os.path.join(self.folder, "draft.json")
         self._stash = DraftStash(controller, self._typist, path, self.run_name, self.draft_patience, clock)
         self._questions = Questions(controller, engine, self._typist, self.is_agent, clock)
+        self._checks: set[asyncio.Task[None]] = set()
         engine.courier = self
+        controller.on_line_taken = self._line_taken
         controller.on_change(self.wake)
         controller.observer.turns.on_turn(self._turn_began, self.wake)
         controller.observer.turns.on_said(self.wake)
@@ -107,8 +112,8 @@ class Delivery:
             if not why:
                 return task
             if task.priority == URGENT and self.controller.status != READY:
-                length = self._carry.length if self._carry is not None else 0
-                await self._typist.interrupt(functools.partial(self._is_not_first, task), length)
+                text = self._carry.text if self._carry is not None else ""
+                await self._typist.interrupt(functools.partial(self._is_not_first, task), text)
                 continue
             self._store.set_note(task, why)
             await self._pause(pause)
@@ -142,32 +147,38 @@ class Delivery:
         controller = self.controller
         first_line = controller.observer.first_line()
         name = f"{task.id}/{len(task.receipts)}"
-        carry = self._carry = Carry(task, mark_of(text), len(text))
+        carry = self._carry = Carry(task, mark_of(text), text)
         self._store.add_receipt(task, "typing", injection=name, bytes=len(text.encode()), mark=carry.mark)
-        steps = composer.typing(controller.profile, text, controller.takes_pastes)
         drafted = controller.draft
-        if drafted:
-            steps = self._stash.take() + steps
-        outcome = await self._typist.inject(name, steps, draft="" if drafted else None)
+        outcome = await self._stash.take(name) if drafted else DONE
+        if outcome == DONE:
+            outcome = await self._type(name, text, tries=TYPE_TRIES if drafted else 1)
         if outcome == STUCK:
             self.engine.fail(task, _error("STUCK", "the agent does not read what is typed"))
             return
         if outcome != DONE:
-            if drafted:
-                self._stash.drop()
             self._store.add_receipt(task, "refused", why=outcome)
             self.engine.put_back(task)
-            await self._pause(0.05)
+            await self._pause(TYPE_AGAIN)
             return
-        if drafted:
-            controller.set_draft(True, "")
         self._store.add_receipt(task, "submitted", **({"draft": "set aside"} if drafted else {}))
         self._submitted(text, first_line)
         if await self._confirm(carry, text, first_line):
             await self._follow(carry)
         elif not task.ended:
-            await self._typist.inject(f"{name}/clear", [(0.0, clear_bytes(controller.profile, len(text)))])
+            await self._typist.clear(name, text)
             self.engine.fail(task, _error("NOT_TAKEN", "the agent did not take the message"))
+
+    async def _type(self, name: str, text: str, tries: int) -> str:
+        """Type and submit a message. It may be tried again if the agent has written meanwhile: a composer
+        that was cleared is drawn again."""
+        steps = composer.typing(self.controller.profile, text, self.controller.takes_pastes)
+        for _ in range(tries):
+            outcome = await self._typist.inject(name, steps)
+            if outcome != OUTPUT:
+                break
+            await self._pause(TYPE_AGAIN)
+        return outcome
 
     def _is_starting(self) -> bool:
         """A CLI that accepts pastes does not yet; after STARTING seconds it is typed at all the same."""
@@ -224,7 +235,7 @@ class Delivery:
                 self._adopt(carry.mark)  # it ends once the screen has settled
             if why := self._unwanted(carry):
                 carry.interrupted = why
-                await self._typist.interrupt(lambda: task.ended or carry.over, carry.length)
+                await self._typist.interrupt(lambda: task.ended or carry.over, carry.text)
                 if not carry.over and not self._unwanted(carry):
                     continue
             self._questions.tell(task)
@@ -283,6 +294,19 @@ class Delivery:
             self._carry.turn = turn
         self.wake()
 
+    def _line_taken(self, line: str) -> None:
+        """The relay removes a line for another agent from the composer; see that it is gone."""
+        check = asyncio.ensure_future(self._check_cleared(line, self.controller.keys + 1))
+        self._checks.add(check)
+        check.add_done_callback(self._checks.discard)
+
+    async def _check_cleared(self, line: str, keys: int) -> None:
+        """`keys` counts the human's keys up to the Enter of the line; after more it is another line."""
+        if await self._typist.sees_no_draft() or self.controller.keys > keys:
+            return
+        if await self._typist.clear(f"line/{self.clock()}", line) == LEFT:
+            self.on_left("A part of the line that was sent is still in the prompt: remove it.")
+
     async def answer(self, task: Task, text: str, by: Json | None) -> None:
         await self._questions.answer(task, text, by)
         self.wake()
@@ -295,7 +319,7 @@ class Delivery:
             self.engine.put_back(task)
             return
         mark = str(typing[-1].get("mark", composer.mark(task.short_id, sender_id(task.sender))))
-        carry = self._carry = Carry(task, mark, len(mark))
+        carry = self._carry = Carry(task, mark, mark)
         self.engine.running = task
         if task.pending:
             self.engine.given(task)

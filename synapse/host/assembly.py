@@ -57,6 +57,7 @@ class Agent:
             look_soon=self.status.soon,
             run_name=hello.run,
             draft_patience=settings.routing.draft_patience,
+            on_left=self._composer_left,
         )
         silent = settings.input_routing.feedback == "silent"
         self.inbox = Inbox(chord=settings.values["overlay_keys"], silent=silent)
@@ -76,6 +77,10 @@ class Agent:
         controller.add_status_callback(self.features.status_changed)
         controller.observer.turns.on_turn(lambda _: None, self.features.turn_ended)
         self.engine.store.on_event(self.features.task_changed)
+
+    def _composer_left(self, why: str) -> None:
+        self.inbox.failed_to_come("composer", self.hello.name, why)
+        self.display.changed()
 
 
 def _controller(hello: Hello, send: Callable[[bytes], None]) -> AgentTerminal:

@@ -153,7 +153,7 @@ def _make_relay(
         console,
         detach_keys=settings.detach_keys,
         overlay_keys=settings.overlay_keys,
-        clear=lambda line: clear_steps(profile, line),
+        clear=lambda line, behind: clear_steps(profile, line, behind),
         on_ready=lambda: report({"ready": agent.entry}) if report is not None else None,
         log=log,
     )

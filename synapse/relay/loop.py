@@ -52,7 +52,7 @@ class Relay:
         console: Console | None,
         detach_keys: tuple[bytes, bytes],
         overlay_keys: tuple[bytes, bytes],
-        clear: Callable[[str], Steps],
+        clear: Callable[[str, int], Steps],
         on_ready: Callable[[], None],
         log: Callable[[str], None],
     ) -> None:
