@@ -13,7 +13,7 @@ from synapse.profiles.loader import MODE_NAMES, Profile
 from synapse.registry import INPUT_REQUIRED, PROCESSING, READY
 from synapse.terminal.screen import Screen
 from synapse.watch import moments
-from synapse.watch.composer import NOT_LOOKED
+from synapse.watch.composer import DIALOG, NOT_LOOKED, Seen
 from synapse.watch.errors import UNTOLD, DetectedError
 from synapse.watch.idle import IdleDetector
 from synapse.watch.moments import Moments
@@ -48,7 +48,12 @@ class Observer:
         self.verdict = self._model.verdict(0.0)
         self.prompt: InputPrompt | None = None
         self.composer = NOT_LOOKED
+        self._on_composer: Callable[[Seen], None] | None = None
         self.error: DetectedError | None = None
+
+    def on_composer(self, callback: Callable[[Seen], None]) -> None:
+        """`callback` gets what is in the composer when that changes, and again after each key."""
+        self._on_composer = callback
 
     def output(self, now: float) -> None:
         """The agent has written, and the screen model has it already."""
@@ -70,6 +75,7 @@ class Observer:
     def key(self, submits: bool, now: float, line: str | None = None) -> None:
         """A human has typed; `line` is what was submitted, if that is known."""
         self._last.key = now
+        self._last.pressed = True
         if submits:
             self.submit(now, line=line)
 
@@ -114,6 +120,8 @@ class Observer:
         is_quiet = self._last.quiet(now) >= moments.SETTLE
         if self._last.is_time_to_look(now):
             self._look(now, settled=is_quiet)
+        elif self._last.is_time_to_confirm(now):
+            self._see(now)
         self._listen(now)
         self._resolve(now)
         if self._stopped is None:
@@ -126,6 +134,8 @@ class Observer:
         self._last.look = now
         self._last.unseen = not settled
         self.prompt = self._question() if settled else None
+        if settled:
+            self._see(now)
         if self.prompt is not None:
             self._model.observe(SCREEN, INPUT_REQUIRED, now, f"screen: {self.prompt.prompt_text[:60]!r}")
             return
@@ -139,6 +149,17 @@ class Observer:
             self.error = self._reader.error()
             if self.error is not None and self.error.fatal:
                 self.turns.explain(UNTOLD, self.error.to_a2a_error())
+
+    def _see(self, now: float) -> None:
+        """What is in the composer now: the screen has settled, also after the last key."""
+        before, was_pressed = self.composer, self._last.pressed
+        if self.prompt is not None:
+            self.composer = Seen(DIALOG, why=f"it asks: {self.prompt.prompt_text[:60]!r}")
+        else:
+            self.composer = self._reader.composer()
+        self._last.pressed = was_pressed and not self._last.is_answered(now)
+        if self._on_composer is not None and (self.composer != before or was_pressed != self._last.pressed):
+            self._on_composer(self.composer)
 
     def _question(self) -> InputPrompt | None:
         prompt = self._reader.question()
@@ -237,6 +258,8 @@ class Observer:
         waits = [self._idle.next_check(now), self.verdict.overruled_in]
         if self._last.unseen:
             waits.append(self._last.next_look(now))
+        elif self._last.pressed:
+            waits.append(self._last.next_confirm(now))
         if self._stopped is not None:
             waits.append(moments.TURN_SETTLE)
         if self.turns.current is not None:
@@ -259,6 +282,7 @@ class Observer:
             "against": [e.why for e in verdict.against],
             "missing": self._channel.missing(),
             "channel": self._channel.name,
+            "composer": {"state": self.composer.state, "text": self.composer.text, "why": self.composer.why},
             "prompt": self.prompt.to_a2a_format() if self.prompt else None,
             "error": self.error.to_a2a_error() if self.error else None,
         }
