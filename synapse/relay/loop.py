@@ -203,6 +203,7 @@ class Relay:
 
     def _on_child(self) -> None:
         if self._pty.stopped():
+            self._read_agent()  # what it wrote last belongs above the shell's lines
             self.front.suspend()
         self._exited = self._exited or self._pty.exited()
 
