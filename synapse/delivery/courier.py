@@ -65,7 +65,7 @@ class Delivery:
     def __post_init__(self) -> None:
         controller, engine, clock = self.controller, self.engine, self.clock
         self._store = engine.store
-        self._began = clock()
+        self._began: float | None = None  # when the agent was first READY
         self._news = asyncio.Event()
         self._carry: Carry | None = None  # the last task that was given to the agent
         self._begun: list[Task] = []  # by an earlier host
@@ -83,7 +83,10 @@ class Delivery:
     def wake(self, *_: object) -> None:
         self._news.set()
 
-    status_changed = wake
+    def status_changed(self, status: str) -> None:
+        if status == READY and self._began is None:
+            self._began = self.clock()
+        self.wake()
 
     async def run(self) -> None:
         """Deliver until canceled. An error in one task does not affect the others."""
@@ -181,15 +184,16 @@ class Delivery:
         return outcome
 
     def _is_starting(self) -> bool:
-        """A CLI that accepts pastes does not yet; after STARTING seconds it is typed at all the same."""
-        early = self.clock() - self._began < STARTING
+        """A CLI that accepts pastes does not yet; STARTING seconds after its first prompt it is typed at all
+        the same."""
+        early = self._began is None or self.clock() - self._began < STARTING
         return early and self.controller.profile.paste == "bracketed" and not self.controller.takes_pastes
 
     def _text(self, task: Task, message: Json) -> str:
         """What is typed: the mark, then the message or the path of a file with it."""
         profile = self.controller.profile
         mark = composer.mark(task.short_id, sender_id(message.get("sender") or task.sender))
-        body = composer.clean(message_text(keep_files(self.folder, task.id, message))).strip()
+        body = composer.clean(message_text(keep_files(self.folder, task.id, message)))
         text = f"{mark} {composer.guard(body, profile.expands)}"
         if composer.can_take(text, self.controller.takes_pastes, profile.paste_limit):
             return text
