@@ -19,7 +19,7 @@ class ScreenReader:
         self._marks = look.reply
         self._response_end = profile.response_end
         self._questions = InputRequiredDetector(patterns, detection.enabled, look)
-        self._composer = ComposerReader(look)
+        self._composer = ComposerReader(look, own=profile.composer is not None)
         self._start_line = 0  # at or before the echo of the last prompt
         self.errors = ErrorDetector(look, channel.read_error)
 
