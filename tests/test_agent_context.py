@@ -20,9 +20,7 @@ def entry(name: str) -> dict[str, object]:
 def test_identity_is_told_with_who_else_runs() -> None:
     text = build_instructions(entry("a"), [entry("a"), entry("b")])
     assert "'a'" in text and "b (claude)" in text and "a (claude)" not in text
-    synapse = os.path.join(
-        os.path.dirname(sys.executable), "synapse"
-    )  # an agent's shell has a PATH of its own
+    synapse = os.path.join(os.path.dirname(sys.executable), "synapse")
     assert f"`{synapse} send <name> --return" in text and f"`{synapse} list`" in text
     assert "`synapse" not in text and "[A2A:<task>:<sender>]" in text
     assert "nobody else" in build_instructions(entry("a"), [])

@@ -40,9 +40,7 @@ def typing(profile: Profile, text: str, bracketed: bool) -> list[tuple[float, by
     """The writes that type and submit the text, each with the pause before it."""
     data = text.encode()
     if text.endswith("\\"):
-        data += (
-            b" "  # Enter after a backslash is a new line in Claude, Gemini and shells; the CLIs trim a space
-        )
+        data += b" "  # Enter after a backslash is a new line in some CLIs and in shells; CLIs trim a space
     if bracketed:
         data = PASTE_START + data + PASTE_END
     return [(0.0, data), (profile.submit_delay, profile.submit_sequence.encode())]
