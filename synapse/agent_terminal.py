@@ -44,6 +44,8 @@ class AgentTerminal:
         self.last_key = -1e9
         self._change_callbacks: list[Callable[[], None]] = []
         self._on_command: TakeCommand | None = None
+        # Called with a line for another agent that is stored: the relay removes it from the composer.
+        self.on_line_taken: Callable[[str], None] = lambda _: None
         self._on_refusal: Callable[[Mapping[str, Any]], None] = lambda _: None
         self._injections: dict[str, Callable[[str], None]] = {}
         self._output_callbacks: list[Callable[[bytes], None]] = []
@@ -90,6 +92,8 @@ class AgentTerminal:
         def answer(reason: str | None) -> None:
             kept = {} if reason is None else {"kept": reason}
             self._send(wire.pack_json(wire.COMMAND_TAKEN, told | kept))
+            if reason is None:
+                self.on_line_taken(str(command["line"]))
 
         if self._on_command is not None:
             self._on_command(command, answer)
@@ -161,12 +165,14 @@ class AgentTerminal:
         careful: bool = True,
         known_output: bool = True,
         draft: str | None = None,
+        clear: str | None = None,
     ) -> None:
         """Type the steps between a human's keys, each after its pause. `done` gets the outcome.
 
         With `careful` the relay refuses it if a human has typed a key that the host does not know yet; with
         `known_output` also if the agent has written something new. `draft` is the human's text that the
-        composer holds afterwards, if that changes."""
+        composer holds afterwards, if that changes. `clear` is a text that the relay removes from the composer
+        before the steps, with the keys that fit the moment."""
         self._injections[name] = done
         self.observer.key(False, self._clock())  # its echo does not count as output of the agent
         request = {
@@ -174,6 +180,7 @@ class AgentTerminal:
             "keys": self.keys if careful else None,
             "output": self.written if careful and known_output else None,
             "draft": draft,
+            "clear": clear,
             "steps": [(delay, data.decode("latin-1")) for delay, data in steps],
         }
         self._send(wire.pack_json(wire.INJECT, request))

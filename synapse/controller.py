@@ -274,8 +274,7 @@ def _packed_profile(command: str, idle_regex: str | None, env: Mapping[str, str]
     words = shlex.split(command)
     if not words:
         raise SynapseError("there is no command to run: give one, or the name of a profile.")
-    # Ctrl-U clears the line in the kernel's line editing, in readline and in most composers.
-    fields: dict[str, Any] = {"command": words, "env": dict(env), "clear_keys": ["C-u"]}
+    fields: dict[str, Any] = {"command": words, "env": dict(env)}
     if idle_regex:
         fields["idle_detection"] = {"strategy": "pattern", "pattern": idle_regex}
     name = re.sub(r"[^A-Za-z0-9_-]+", "-", os.path.basename(words[0])).strip("-") or "agent"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -27,7 +28,9 @@ def entry(name: str) -> dict[str, object]:
 def test_identity_is_told_with_who_else_runs() -> None:
     text = build_instructions(entry("a"), [entry("a"), entry("b")])
     assert "'a'" in text and "b (claude)" in text and "a (claude)" not in text
-    assert "synapse send <name> --return" in text and "[A2A:<task>:<sender>]" in text
+    synapse = os.path.join(os.path.dirname(sys.executable), "synapse")
+    assert f"`{synapse} send <name> --return" in text and f"`{synapse} list`" in text
+    assert "`synapse" not in text and "[A2A:<task>:<sender>]" in text
     assert "nobody else" in build_instructions(entry("a"), [])
     assert "and 8 more" in build_instructions(entry("a"), [entry(f"n{n}") for n in range(20)])
 
@@ -62,6 +65,7 @@ def test_identity_typed_once_a_run(home: Home, method: str, setting: str) -> Non
     assert [task["sender"]["name"] for task in tasks] == ["synapse-system"]
     done = agent.until(tasks[0]["id"])
     assert f"[A2A:{done['id'][:8]}:synapse-system] You are the agent 'a'" in done["artifacts"][0]["data"]
+    assert "begins with [A2A:<task>:<sender>]" in " ".join(done["artifacts"][0]["data"].split())
     assert agent.reply("say more") == "more"
     agent.http.close()
 

@@ -190,6 +190,7 @@ def test_an_injection_names_what_is_known_here(
         "keys": keys,
         "output": output,
         "draft": None,
+        "clear": None,
         "steps": [[0.0, "\xffhi"], [0.1, "\r"]],
     }
     controller.injected("another", "done")

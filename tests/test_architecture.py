@@ -26,7 +26,7 @@ ALLOWED: dict[str, set[str]] = {
     "output_parser": {"agents", "base"},
     # the relay process, and what starts it
     "relay": {"base", "keys", "terminal"},
-    "agent_context": set(),
+    "agent_context": {"base"},
     "launch": {
         "agent_context", "agents", "base", "config", "errors", "peers", "profiles", "registry", "relay",
     },

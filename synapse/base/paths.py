@@ -67,6 +67,19 @@ def our_python() -> list[str]:
     return [sys.executable, *options]
 
 
+def our_command() -> str:
+    """The `synapse` of this installation, as a shell takes it: the PATH of an agent's shell may lack it."""
+    script = os.path.join(os.path.dirname(sys.executable), "synapse")
+    words = [script] if os.access(script, os.X_OK) else [*our_python(), "-m", "synapse"]
+    return " ".join(map(_quoted, words))
+
+
+def _quoted(word: str) -> str:
+    """Not with shlex: this is imported while an agent starts."""
+    plain = all(char.isalnum() or char in "/._-+" for char in word)
+    return word if plain else "'" + word.replace("'", "'\\''") + "'"
+
+
 def private_dir(path: str) -> str:
     """Create `path` and its missing parents with mode 0700; return `path`."""
     if not os.path.isdir(path):

@@ -11,11 +11,11 @@ PROGRESS_INTERVAL_SCREEN = 0.5  # the same, if the reply is read from the screen
 
 @dataclass
 class Carry:
-    """`mark` is the beginning of the message, `length` its length."""
+    """`text` is the message as it is typed, or what is known of it; `mark` is its beginning."""
 
     task: Task
     mark: str
-    length: int
+    text: str
     turn: Turn | None = None  # the turn that began with the message
     interrupted: str = ""  # why we interrupted that turn
     told: str = ""  # the reply that was reported so far

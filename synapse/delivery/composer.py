@@ -9,12 +9,14 @@ PASTE_START, PASTE_END = b"\x1b[200~", b"\x1b[201~"
 PLAIN_LIMIT = 1000  # bytes in one line: a terminal in canonical mode keeps 4,095
 JOINER = "\u2060"  # of no width: it separates `@` from the next character for a CLI, and is invisible
 
-_MARK = re.compile(r"\[A2A:", re.IGNORECASE)
+_MARK = re.compile(r"\[A2A:(?!<task>:<sender>\])", re.IGNORECASE)  # but not where a mark is explained
+_BLANK_LINES = re.compile(r"\A(?:[^\S\n]*\n)+")
 
 
 def clean(text: str) -> str:
-    """Without control characters, escape sequences and marks; lines end in a newline."""
-    return _MARK.sub("[A2A ", for_typing(text))
+    """Without control characters, escape sequences, marks, and blank lines around it; lines end in a
+    newline."""
+    return _BLANK_LINES.sub("", _MARK.sub("[A2A ", for_typing(text)).rstrip())
 
 
 def mark(task_id: str, sender: str) -> str:
@@ -37,6 +39,8 @@ def can_take(text: str, bracketed: bool, limit: int) -> bool:
 def typing(profile: Profile, text: str, bracketed: bool) -> list[tuple[float, bytes]]:
     """The writes that type and submit the text, each with the pause before it."""
     data = text.encode()
+    if text.endswith("\\"):
+        data += b" "  # Enter after a backslash is a new line in some CLIs and in shells; CLIs trim a space
     if bracketed:
         data = PASTE_START + data + PASTE_END
     return [(0.0, data), (profile.submit_delay, profile.submit_sequence.encode())]

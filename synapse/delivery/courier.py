@@ -21,11 +21,10 @@ from synapse.delivery.carry import PROGRESS_INTERVAL, Carry, mark_of
 from synapse.delivery.draft_stash import PATIENCE, DraftStash
 from synapse.delivery.instructions import Instructions
 from synapse.delivery.questions import Questions
-from synapse.delivery.typist import Typist
+from synapse.delivery.typist import LEFT, Typist
 from synapse.output_parser import OutputParser
-from synapse.profiles.loader import clear_bytes
 from synapse.registry import INPUT_REQUIRED, PROCESSING, READY
-from synapse.relay.injector import DONE, STUCK
+from synapse.relay.injector import DONE, OUTPUT, STUCK
 from synapse.tasks.engine import URGENT, TaskEngine, derived_artifact
 from synapse.tasks.files import keep_files, keep_text
 from synapse.tasks.task import Json, Task, message_text, sender_id
@@ -40,6 +39,8 @@ STARTING = 15.0  # seconds in which a CLI switches its terminal modes on
 CONFIRM = 2.0  # seconds in which a turn must begin before Enter is pressed again
 CONFIRM_BUSY = 20.0  # the same, if the agent works but does not say on what
 ENTERS = 4
+TYPE_TRIES = 10  # after a draft was taken out
+TYPE_AGAIN = 0.05  # seconds
 OPEN_AGAIN = 1.0  # seconds until a disk that could not be read is tried again
 FAULT_PAUSE = 1.0  # seconds after an error of ours, so that a lasting one does not keep the host busy
 INTERNAL = {"code": "INTERNAL", "message": "Synapse failed while it delivered the task: see its log"}
@@ -50,7 +51,8 @@ class Delivery:
     """The courier of one agent, and a host feature: a new status wakes it up.
 
     `injected` has the injections that the relay did for an earlier host. `look_soon` makes the host check the
-    status soon. `run_name` is the name of this run of the agent."""
+    status soon. `run_name` is the name of this run of the agent. `on_left` gets a sentence for the human when
+    the composer could not be cleared."""
 
     controller: AgentTerminal
     engine: TaskEngine
@@ -62,11 +64,12 @@ class Delivery:
     run_name: str = ""
     draft_patience: float = PATIENCE
     instructions: Instructions | None = None  # those that go with a message
+    on_left: Callable[[str], None] = lambda _: None
 
     def __post_init__(self) -> None:
         controller, engine, clock = self.controller, self.engine, self.clock
         self._store = engine.store
-        self._began = clock()
+        self._began: float | None = None  # when the agent was first READY
         self._news = asyncio.Event()
         self._carry: Carry | None = None  # the last task that was given to the agent
         self._begun: list[Task] = []  # by an earlier host
@@ -76,6 +79,8 @@ class Delivery:
         self._questions = Questions(controller, engine, self._typist, self.is_agent, clock)
         self._waiting = WaitingTasks(engine)
         engine.courier, engine.on_queued = self, self._tell_waiting
+        self._checks: set[asyncio.Task[None]] = set()
+        controller.on_line_taken = self._line_taken
         controller.on_change(self.wake)
         controller.observer.turns.on_turn(self._turn_began, self.wake)
         controller.observer.turns.on_said(self.wake)
@@ -83,7 +88,10 @@ class Delivery:
     def wake(self, *_: object) -> None:
         self._news.set()
 
-    status_changed = wake
+    def status_changed(self, status: str) -> None:
+        if status == READY and self._began is None:
+            self._began = self.clock()
+        self.wake()
 
     async def run(self) -> None:
         """Deliver until canceled. An error in one task does not affect the others."""
@@ -113,8 +121,8 @@ class Delivery:
             if not why:
                 return task
             if task.priority == URGENT and self.controller.status != READY:
-                length = self._carry.length if self._carry is not None else 0
-                await self._typist.interrupt(functools.partial(self._is_not_first, task), length)
+                text = self._carry.text if self._carry is not None else ""
+                await self._typist.interrupt(functools.partial(self._is_not_first, task), text)
                 continue
             await self._pause(pause)
 
@@ -157,39 +165,46 @@ class Delivery:
         controller = self.controller
         place = controller.observer.place()
         name = f"{task.id}/{len(task.receipts)}"
-        carry = self._carry = Carry(task, mark_of(text), len(text))
+        carry = self._carry = Carry(task, mark_of(text), text)
         more = {"instructions": True} if instructed else {}
         size = len(text.encode())
         self._store.add_receipt(task, "typing", injection=name, bytes=size, mark=carry.mark, **more)
-        steps = composer.typing(controller.profile, text, controller.takes_pastes)
         drafted = controller.draft
-        if drafted:
-            steps = self._stash.take() + steps
-        outcome = await self._typist.inject(name, steps, draft="" if drafted else None)
+        outcome = await self._stash.take(name) if drafted else DONE
+        if outcome == DONE:
+            outcome = await self._type(name, text, tries=TYPE_TRIES if drafted else 1)
         if outcome == STUCK:
             self.engine.fail(task, _error("STUCK", "the agent does not read what is typed"))
             return
         if outcome != DONE:
-            if drafted:
-                self._stash.drop()
             self._store.add_receipt(task, "refused", why=outcome)
             self.engine.put_back(task)
-            await self._pause(0.05)
+            await self._pause(TYPE_AGAIN)
             return
-        if drafted:
-            controller.set_draft(True, "")
         self._store.add_receipt(task, "submitted", **({"draft": "set aside"} if drafted else {}))
         self._submitted(text, place)
         if await self._confirm(carry, text, place):
             self._note_instructions(instructed)
             await self._follow(carry)
         elif not task.ended:
-            await self._typist.inject(f"{name}/clear", [(0.0, clear_bytes(controller.profile, len(text)))])
+            await self._typist.clear(name, text)
             self.engine.fail(task, _error("NOT_TAKEN", "the agent did not take the message"))
 
+    async def _type(self, name: str, text: str, tries: int) -> str:
+        """Type and submit a message. It may be tried again if the agent has written meanwhile: a composer
+        that was cleared is drawn again."""
+        steps = composer.typing(self.controller.profile, text, self.controller.takes_pastes)
+        for _ in range(tries):
+            outcome = await self._typist.inject(name, steps)
+            if outcome != OUTPUT:
+                break
+            await self._pause(TYPE_AGAIN)
+        return outcome
+
     def _is_starting(self) -> bool:
-        """A CLI that accepts pastes does not yet; after STARTING seconds it is typed at all the same."""
-        early = self.clock() - self._began < STARTING
+        """A CLI that accepts pastes does not yet; STARTING seconds after its first prompt it is typed at all
+        the same."""
+        early = self._began is None or self.clock() - self._began < STARTING
         return early and self.controller.profile.paste == "bracketed" and not self.controller.takes_pastes
 
     def _text(self, task: Task, message: Json) -> tuple[str, bool]:
@@ -198,7 +213,7 @@ class Delivery:
         profile, takes_pastes = self.controller.profile, self.controller.takes_pastes
         due = self.instructions.due(lines=takes_pastes) if self.instructions is not None else ""
         mark = composer.mark(task.short_id, sender_id(message.get("sender") or task.sender))
-        body = composer.clean(message_text(keep_files(self.folder, task.id, message))).strip()
+        body = composer.clean(message_text(keep_files(self.folder, task.id, message)))
         text = f"{mark} {composer.guard(body, profile.expands)}"
         for added in (due, ""):
             if composer.can_take(text + added, takes_pastes, profile.paste_limit):
@@ -250,7 +265,7 @@ class Delivery:
                 self._adopt(carry.mark)  # it ends once the screen has settled
             if why := self._unwanted(carry):
                 carry.interrupted = why
-                await self._typist.interrupt(lambda: task.ended or carry.over, carry.length)
+                await self._typist.interrupt(lambda: task.ended or carry.over, carry.text)
                 if not carry.over and not self._unwanted(carry):
                     continue
             self._questions.tell(task)
@@ -313,6 +328,19 @@ class Delivery:
             self._carry.turn = turn
         self.wake()
 
+    def _line_taken(self, line: str) -> None:
+        """The relay removes a line for another agent from the composer; see that it is gone."""
+        check = asyncio.ensure_future(self._check_cleared(line, self.controller.keys + 1))
+        self._checks.add(check)
+        check.add_done_callback(self._checks.discard)
+
+    async def _check_cleared(self, line: str, keys: int) -> None:
+        """`keys` counts the human's keys up to the Enter of the line; after more it is another line."""
+        if await self._typist.sees_no_draft() or self.controller.keys > keys:
+            return
+        if await self._typist.clear(f"line/{self.clock()}", line) == LEFT:
+            self.on_left("A part of the line that was sent is still in the prompt: remove it.")
+
     async def answer(self, task: Task, text: str, by: Json | None) -> None:
         await self._questions.answer(task, text, by)
         self.wake()
@@ -325,7 +353,7 @@ class Delivery:
             self.engine.put_back(task)
             return
         mark = str(typing[-1].get("mark", composer.mark(task.short_id, sender_id(task.sender))))
-        carry = self._carry = Carry(task, mark, len(mark))
+        carry = self._carry = Carry(task, mark, mark)
         self.engine.running = task
         if task.pending:
             self.engine.given(task)

@@ -14,8 +14,7 @@ from dataclasses import dataclass
 from synapse.agent_terminal import AgentTerminal
 from synapse.base import files
 from synapse.delivery import composer
-from synapse.delivery.typist import Typist
-from synapse.profiles.loader import clear_steps
+from synapse.delivery.typist import LEFT, Typist
 from synapse.relay.injector import DONE
 
 logger = logging.getLogger(__name__)
@@ -47,17 +46,27 @@ class DraftStash:
         quiet = self.clock() - self.controller.last_key
         return ("", None) if quiet >= self.patience else (WAITS, self.patience - quiet)
 
-    def take(self) -> list[tuple[float, bytes]]:
-        """Store the draft; returns the writes that clear the composer."""
+    async def take(self, name: str) -> str:
+        """Store the draft and take it out of the composer: the outcome, as of Typist.clear."""
         text = self.controller.draft_text
         assert text
+        self._store(text)
+        outcome = await self.typist.clear(name, text, draft="")
+        if outcome == DONE:
+            self.controller.set_draft(True, "")
+        elif outcome == LEFT:  # it comes back when the human has emptied the prompt
+            self.controller.set_draft(False, None)
+        else:
+            self.drop()
+        return outcome
+
+    def _store(self, text: str) -> None:
         document = json.dumps({"run": self.run, "text": text}, ensure_ascii=False)
         try:
             files.replace(self.path, document.encode("utf-8", "replace"))
         except OSError as error:
             logger.warning("a draft cannot be kept on disk: %s", error)
         self.held = text
-        return clear_steps(self.controller.profile, text)
 
     def drop(self) -> None:
         self.held = ""

@@ -7,12 +7,17 @@ from dataclasses import dataclass
 
 from synapse.agent_terminal import AgentTerminal
 from synapse.keys import names as keys
-from synapse.profiles.loader import clear_bytes
 from synapse.registry import INPUT_REQUIRED, READY
+from synapse.relay.injector import DONE
+from synapse.watch.composer import DRAFT
 
 PRESS_AGAIN = 2.0  # seconds until the interrupt keys are pressed again
 PRESSES = 5
 RESTORED = 0.3  # seconds after which an interrupted prompt is back in the composer
+CLEARS = 2
+SEEN = 1.5  # seconds in which the screen must show that the composer is empty
+LOOK_AGAIN = 0.05  # seconds between two looks at it
+LEFT = "the prompt could not be cleared"  # an outcome beside those of the injector
 
 
 @dataclass(eq=False, repr=False)
@@ -30,6 +35,7 @@ class Typist:
         careful: bool = True,
         known_output: bool = True,
         draft: str | None = None,
+        clear: str | None = None,
     ) -> str:
         """The outcome; see AgentTerminal.inject for the arguments."""
         told: asyncio.Future[str] = asyncio.get_running_loop().create_future()
@@ -38,13 +44,39 @@ class Typist:
             if not told.done():
                 told.set_result(outcome)
 
-        self.controller.inject(name, steps, tell, careful, known_output, draft)
+        self.controller.inject(name, steps, tell, careful, known_output, draft, clear)
         return await told
 
-    async def interrupt(self, done: Callable[[], bool], length: int) -> None:
+    async def clear(self, name: str, text: str, careful: bool = True, draft: str | None = None) -> str:
+        """Remove `text` from the composer and look at it: DONE, LEFT, or why the relay did not type.
+
+        `careful` and `draft` are as in AgentTerminal.inject."""
+        for attempt in range(CLEARS):
+            outcome = await self.inject(
+                f"{name}/clear/{attempt}",
+                [],
+                careful=careful,
+                known_output=not attempt,  # the first one has changed the screen
+                draft=draft,
+                clear=text,
+            )
+            if outcome != DONE or await self.sees_no_draft():
+                return outcome
+        return LEFT
+
+    async def sees_no_draft(self) -> bool:
+        """Whether the screen shows no draft in the composer, or does within SEEN seconds."""
+        until = self.clock() + SEEN
+        while self.controller.observer.composer.state == DRAFT:
+            if self.clock() >= until:
+                return False
+            await self.pause(LOOK_AGAIN)
+        return True
+
+    async def interrupt(self, done: Callable[[], bool], text: str) -> None:
         """Press the interrupt keys until the agent is READY, `done` holds, or PRESSES are used up.
 
-        `length` is that of the prompt, which some CLIs put back into their composer."""
+        `text` is the prompt, which some CLIs put back into their composer."""
         controller = self.controller
         for attempt in range(PRESSES):
             if done() or controller.status == READY:
@@ -61,7 +93,8 @@ class Typist:
             if not done() and controller.status != READY:
                 await self.pause(PRESS_AGAIN)
                 return
+        restored = self.clock() + RESTORED
+        while (left := restored - self.clock()) > 0:
+            await self.pause(left)
         if controller.status == READY and not controller.draft:  # clear what the CLI has put back
-            profile = controller.profile
-            steps = [(RESTORED, clear_bytes(profile, length)), (profile.clear_delay, b"")]
-            await self.inject(f"clear/{self.clock()}", steps, careful=False)
+            await self.clear(f"interrupt/{self.clock()}", text, careful=False)

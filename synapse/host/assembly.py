@@ -61,6 +61,7 @@ class Agent:
             run_name=hello.run,
             draft_patience=settings.routing.draft_patience,
             instructions=self._instructions() if hello.instruction_method == "message" else None,
+            on_left=self._composer_left,
         )
         silent = settings.input_routing.feedback == "silent"
         self.inbox = Inbox(chord=settings.values["overlay_keys"], silent=silent)
@@ -87,6 +88,10 @@ class Agent:
 
         return Instructions(build, os.path.join(self.hello.folder, "instructed.json"), self.hello.run)
 
+    def _composer_left(self, why: str) -> None:
+        self.inbox.failed_to_come("composer", self.hello.name, why)
+        self.display.changed()
+
 
 def _controller(hello: Hello, send: Callable[[bytes], None]) -> AgentTerminal:
     profile = hello.profile
@@ -97,6 +102,7 @@ def _controller(hello: Hello, send: Callable[[bytes], None]) -> AgentTerminal:
     controller = AgentTerminal(
         profile, channel, send, *hello.size, foreground=lambda: processes.has_terminal(hello.child)
     )
+    controller.screen.feed(hello.before)
     controller.keys, controller.written = hello.keys, hello.written
     controller.set_draft(*hello.draft)
     if controller.draft:  # what is behind the prompt is no part of it

@@ -29,7 +29,8 @@ class Hello:
     size: tuple[int, int]
     console: dict[str, object] | None  # the human's terminal
     keys: int  # how often a human has typed
-    written: int  # bytes that the agent has written
+    written: int  # bytes that the agent has written and this host does not get
+    before: bytes  # sets the title and the terminal modes, which those bytes may have set
     draft: tuple[bool, str | None]  # whether the composer is empty, and what it holds
     is_whole: bool  # the host gets all output from the start
     is_placed: bool  # the agent's first row is the terminal's first row
@@ -56,6 +57,7 @@ class Hello:
             child_start=processes.start_time(told["child"]),
             size=(told["cols"], told["rows"]),
             draft=(empty, draft),
+            before=told.get("before", "").encode("latin-1"),
             is_whole=told["whole"],
             is_placed=told.get("placed", True),
             injected=frozenset(told["injected"]),

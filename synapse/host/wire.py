@@ -84,6 +84,8 @@ class RelayFrames:
         elif kind == wire.RESIZE:
             controller.resized(*wire.unpack_size(payload))
             agent.display.resized()
+        elif kind == wire.RESUMED:
+            agent.display.resumed()
         elif kind == wire.CONSOLE:
             self._console = json.loads(payload)
             controller.console_changed(self._console is not None)

@@ -39,6 +39,11 @@ class LineEditor:
     def is_empty(self) -> bool:
         return not self.text and not self._doubt if self.known else self._blank
 
+    @property
+    def behind(self) -> int:
+        """How many characters are behind the cursor, as far as that is known."""
+        return len(self.text) - self.cursor
+
     def clear(self) -> None:
         self.known, self.text, self.cursor, self._solid = True, "", 0, 0
         self._doubt = False

@@ -170,6 +170,12 @@ class KeyRouter:
     def is_empty(self) -> bool:
         return self.editor.is_empty and not self._decoder.in_paste
 
+    @property
+    def command_behind(self) -> int:
+        """How many characters of the last command's line were behind the cursor."""
+        text, cursor = self._before
+        return len(text) - cursor
+
     def restore(self) -> None:
         """The line of the last command is still in the composer."""
         self.editor.text, self.editor.cursor = self._before

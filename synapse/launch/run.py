@@ -99,7 +99,7 @@ def run_agent(
         agent.release()
     relay.front.tell_exit(status)
     if report is not None:
-        report({"ended": status, "output": link.recent().decode("utf-8", "replace")})
+        report({"ended": status, "output": link.recent.output().decode("utf-8", "replace")})
     return status
 
 
@@ -159,7 +159,7 @@ def _make_relay(
         console,
         detach_keys=settings.detach_keys,
         overlay_keys=settings.overlay_keys,
-        clear=lambda line: clear_steps(profile, line),
+        clear=lambda line, behind: clear_steps(profile, line, behind),
         on_ready=lambda: report({"ready": agent.entry}) if report is not None else None,
         log=log,
     )
@@ -169,7 +169,8 @@ def _make_relay(
 def _state(relay: Relay, link: HostLink, pty: Pty) -> dict[str, object]:
     cols, rows = split_winsize(pty.winsize)
     # Bytes that this host does not receive; the first host receives all of them.
-    unseen = link.written - len(link.recent()) if link.generation > 1 else 0
+    unseen = link.written - len(link.recent.output()) if link.generation > 1 else 0
+    before = link.recent.reports() + relay.front.read_modes().redo() if unseen else b""
     return {
         "child": pty.pid,
         "cols": cols,
@@ -179,6 +180,7 @@ def _state(relay: Relay, link: HostLink, pty: Pty) -> dict[str, object]:
         "keys": relay.keyboard.keys,
         "draft": relay.keyboard.draft,
         "written": unseen,
+        "before": before.decode("latin-1"),
         "whole": relay.front.one_size and not unseen,
         "placed": not relay.front.started_here,
         "injected": relay.injector.known(),

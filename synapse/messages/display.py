@@ -166,6 +166,13 @@ class Display:
         if self._chord or self._state in _IS_STAINED:
             self._timer.after(DRAW_INTERVAL)
 
+    def resumed(self) -> None:
+        """The shell has written to the terminal meanwhile; the relay erased the drawing before that."""
+        self._drawings.leave(self.clock())
+        self._placement.resumed()
+        if self._chord:
+            self._timer.after(DRAW_INTERVAL)
+
     def console_changed(self, present: bool) -> None:
         self._state = State.CLEAN if present else State.ABSENT
         self._drawings.shown, self._drawings.left_at = None, NEVER

@@ -20,6 +20,8 @@ class Placement:
         self._known = {False: not young and placed, True: not young}  # by whether it is the alternate screen
         self._alternate = screen.alternate_screen
         self._above = 0  # rows of the main screen that are the shell's
+        self._after_shell = False  # the shell has written below what the agent wrote
+        self._scrolled = 0  # rows that had scrolled then
         self._began = (0, 0)  # how many they were, and how many rows had scrolled then
         self.questions_left = 0 if young else QUESTIONS
         self.asked_at = NEVER
@@ -44,9 +46,11 @@ class Placement:
     def place(self, row: int, column: int) -> bool:
         """The position of the terminal's cursor. Returns whether the rows are known now."""
         x, y = self._screen.cursor
-        if column != x or not shift(self._screen, row - y):
+        if (column != x and not self._after_shell) or not shift(self._screen, row - y):
             return False
-        self._above = blank_rows(self._screen)
+        if column != x:
+            self._screen.feed(b"\x1b[%dG" % (column + 1))
+        self._above = row + 1 if self._after_shell else blank_rows(self._screen)
         self._began = (self._above, self._screen.has_scrolled())
         self._known[False] = True
         return True
@@ -57,13 +61,20 @@ class Placement:
             return
         alternate = self._screen.alternate_screen
         entered = alternate and not self._alternate
-        cleared = any(mark in data for mark in _CLEARS) or self._screen.has_scrolled() >= self._screen.size[1]
+        scrolled = self._screen.has_scrolled() - self._scrolled
+        cleared = any(mark in data for mark in _CLEARS) or scrolled >= self._screen.size[1]
         self._alternate = alternate
         self._known[alternate] = self._known[alternate] or entered or cleared
+        self._after_shell = self._after_shell and not (cleared and not alternate)
         if self._above and not alternate:
-            rows, scrolled = self._began
-            left = rows - (self._screen.has_scrolled() - scrolled)
+            rows, before = self._began
+            left = rows - (self._screen.has_scrolled() - before)
             self._above = 0 if cleared else max(min(self._above, left), 0)
+
+    def resumed(self) -> None:
+        """The shell had the terminal: its rows are above the cursor, wherever that is now."""
+        self._after_shell, self._scrolled = True, self._screen.has_scrolled()
+        self.resized()
 
     def resized(self) -> None:
         """Where the rows above go differs between terminals: query again."""
@@ -71,4 +82,4 @@ class Placement:
             self._known[False], self.questions_left, self.asked_at = False, QUESTIONS, NEVER
 
     def console_changed(self) -> None:
-        self._known[False], self._above = not self._young, 0
+        self._known[False], self._above, self._after_shell = not self._young, 0, False

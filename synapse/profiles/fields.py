@@ -248,7 +248,9 @@ class Profile(Record):
     answers: tuple[str, ...] = field(
         ListOf(Text(empty=False)), [], "names of agents that may answer its questions"
     )
-    clear_keys: str | tuple[str, ...] = field(Keys("strong"), "strong", "the keys that empty the input")
+    clear_keys: str | tuple[str, ...] = field(
+        Keys("auto", "strong"), "auto", "the keys that empty the input; `strong` only where it was tried"
+    )
     clear_delay: float = field(Number(0, 30), 0, "seconds to wait after the clear keys")
     interrupt_keys: bytes = field(KeyBytes(), ["C-c"], "the keys that interrupt a running answer")
     idle_detection: IdleDetection = field(RecordOf(IdleDetection))

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "BUILT_IN", "DEFAULT", "DEFAULTS", "FIELDS", "MODE_NAMES", "PROFILE", "RESERVED", "USER",
-    "USER_OVER_BUILT_IN", "Explained", "Listed", "Profile", "built_in_profile", "clear_bytes",
+    "USER_OVER_BUILT_IN", "Explained", "Listed", "Profile", "built_in_profile",
     "clear_steps", "explain_profile", "instruction_arguments", "list_profiles", "load_profile", "pack_fields",
     "pack_profile", "runs_bare", "unpack_profile",
 ]  # fmt: skip
@@ -119,18 +119,22 @@ def runs_bare(profile: Profile, arguments: Sequence[str]) -> bool:
     return any(word in profile.bare for word in (*own[:1], *flags))
 
 
-def clear_bytes(profile: Profile, characters: int, rows: int = 1) -> bytes:
-    """The keys that empty a composer with about `characters` in `rows`, wherever its cursor is."""
+def clear_steps(profile: Profile, text: str, behind: int = 0) -> list[tuple[float, bytes]]:
+    """The writes that remove `text` from a composer, each with the pause before it. `behind`: how many of
+    its characters are behind the cursor."""
+    return [(0.0, _clear_keys(profile, text, behind)), (profile.clear_delay, b"")]
+
+
+def _clear_keys(profile: Profile, text: str, behind: int) -> bytes:
+    breaks = text.count("\n")
+    if profile.clear_keys == "auto":
+        # Measured: every line editor takes these as edits, in vi mode too, where Ctrl-K and Delete are text.
+        return b"\x1b[C" * behind + b"\x15" + b"\x7f\x15" * breaks
     if profile.clear_keys == "strong":
-        # Measured: exact on every CLI, adds nothing to the history, harmless in an empty composer.
-        times = max(characters // 20, rows - 1, 0) + 6
+        # Measured: exact on these CLIs, adds nothing to the history, harmless in an empty composer.
+        times = max(len(text) // 20, breaks) + 6
         return b"\x15\x7f" * times + b"\x0b\x1b[3~" * times
-    return keys.encode(profile.clear_keys) * rows
-
-
-def clear_steps(profile: Profile, text: str) -> list[tuple[float, bytes]]:
-    """The writes that remove `text` from a composer, each with the pause before it."""
-    return [(0.0, clear_bytes(profile, len(text), text.count("\n") + 1)), (profile.clear_delay, b"")]
+    return keys.encode(profile.clear_keys) * (breaks + 1)
 
 
 def instruction_method(profile: Profile, setting: str) -> str:

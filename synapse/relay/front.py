@@ -242,10 +242,13 @@ class Front:
             return
         self.suspended = False
         self.console.enter_raw()
-        self.console.write(self.read_modes().redo())
+        modes = self.read_modes()
+        self.console.write(modes.redo())
+        self._link.send(wire.pack(wire.RESUMED))
         self.take_size()
         self._pty.resume()
-        self._pty.nudge()
+        if modes.alternate_screen:
+            self._pty.nudge()  # it is blank now; on the main screen a bare agent would not repaint either
         self._rewatch()
 
     def _restore_terminal(self) -> None:

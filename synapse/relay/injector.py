@@ -40,6 +40,8 @@ class Injector:
         self._drain_left = 0.0
         self._release: Callable[[bytes], None] | None = None
         self.done: deque[str] = deque(maxlen=REMEMBERED)
+        # The writes that remove a text from the composer.
+        self.clear: Callable[[str], Steps] = lambda text: []
         # Called with what the composer then holds of the human's text.
         self.on_draft: Callable[[str], None] = lambda text: None
 
@@ -70,9 +72,12 @@ class Injector:
             self._on_outcome(name, refusal)
             return
         self._current = name
+        steps = [(float(delay), text.encode("latin-1")) for delay, text in request["steps"]]
+        if request.get("clear") is not None:
+            steps = self.clear(str(request["clear"])) + steps
         if request.get("draft") is not None:
             self.on_draft(str(request["draft"]))
-        self.run([(float(delay), text.encode("latin-1")) for delay, text in request["steps"]])
+        self.run(steps)
 
     def reserve(self) -> None:
         """Allow no injection until `run` is done or `release` is called."""

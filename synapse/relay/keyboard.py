@@ -22,7 +22,8 @@ DRAFT_LIMIT = 16_000  # characters of a draft that are sent to the host with eve
 
 
 class Keyboard:
-    """`on_keys` is called after keys were written to the agent."""
+    """`clear` returns the steps that clear a composer; see `Outbox`. `on_keys` is called after keys were
+    written to the agent."""
 
     def __init__(
         self,
@@ -30,7 +31,7 @@ class Keyboard:
         pty: Pty,
         link: HostLink,
         injector: Injector,
-        clear: Callable[[str], Steps],
+        clear: Callable[[str, int], Steps],
         on_keys: Callable[[], None],
         log: Callable[[str], None],
     ) -> None:
@@ -38,13 +39,14 @@ class Keyboard:
         self._pty = pty
         self._link = link
         self._injector = injector
+        self._clear = clear
         self._on_keys = on_keys
         self._log = log
         self.outbox = Outbox(
             reactor=reactor,
             link=link,
             injector=injector,
-            clear=clear,
+            clear=self._steps_to_clear,
             submit=self._submit,
             keep=self._keep,
             log=log,
@@ -54,6 +56,7 @@ class Keyboard:
         self._settling = False
         self.keys = 0  # how often a human has typed
         injector.on_draft = self._set_draft
+        injector.clear = lambda text: self._steps_to_clear(text, self._router.editor.behind)
 
     def open(self) -> None:
         self._reactor.later(LOAD_AFTER, lambda: self._router)
@@ -101,6 +104,11 @@ class Keyboard:
         self._router.reset()
         self._router.editor.paste(text)
 
+    def _steps_to_clear(self, text: str, behind: int) -> Steps:
+        """What fits the moment: the kernel knows one key, and takes all others as text."""
+        keys = self._pty.line_kill(len(text))
+        return self._clear(text, behind) if keys is None else [(0.0, keys)]
+
     def new_terminal(self) -> None:
         if self._made is not None:
             self._made.drop_unfinished()
@@ -120,7 +128,7 @@ class Keyboard:
                 refusal = {"name": action[1].name, "reason": action[1].reason, "line": action[1].line}
                 self._link.send(wire.pack_json(wire.REFUSED, refusal))
             else:
-                self.outbox.send(action[1])
+                self.outbox.send(action[1], router.command_behind)
         self._tell(what)  # before its echo is read: output before Enter would not count as an answer to it
         if passed:
             self._on_keys()

@@ -5,11 +5,10 @@ from __future__ import annotations
 import _socket
 import os
 import time
-from collections import deque
 
 from synapse.base import processes
 from synapse.relay import wire
-from synapse.relay.spool import Spool
+from synapse.relay.spool import Recent, Spool
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,7 +18,6 @@ else:
     import _signal as signal
 
 SPOOL_LIMIT = 128 * 1024 * 1024  # bytes; a host this far behind will not catch up
-RECENT_LIMIT = 128 * 1024  # bytes of output kept for a host that starts later
 LOOK_AFTER = 0.003  # seconds that a frame waits for others to go with it
 GOODBYE = signal.SIGUSR1  # tells a host that did not read the last frames that the agent has ended
 PORTION_TIMEOUT = 0.5  # seconds for one portion of what is left at the end
@@ -42,8 +40,7 @@ class HostLink:
         self._hello = hello
         self._log = log
         self._log_path = log_path
-        self._recent: deque[bytes] = deque()
-        self._recent_size = 0
+        self.recent = Recent()
         self.written = 0  # bytes of the agent's output, ever
         self.spool = Spool()
         self._unanswered = 0
@@ -84,7 +81,7 @@ class HostLink:
         # The first host gets all earlier output, a later one only the last of it.
         if self.generation > 1:
             self.spool.clear()
-            self.spool.add(wire.pack(wire.OUTPUT, self.recent()))
+            self.spool.add(wire.pack(wire.OUTPUT, self.recent.output()))
         self.spool.begin_with(wire.pack_json(wire.HELLO, self._hello()))
 
     @property
@@ -99,10 +96,7 @@ class HostLink:
 
     def output(self, data: bytes) -> None:
         self.written += len(data)
-        self._recent.append(data)
-        self._recent_size += len(data)
-        while self._recent_size > RECENT_LIMIT and len(self._recent) > 1:
-            self._recent_size -= len(self._recent.popleft())
+        self.recent.add(data)
         self._later(wire.header(wire.OUTPUT, len(data)), data)
 
     def key(self, what: int, count: int, empty: bool, draft: str | None) -> None:
@@ -141,9 +135,6 @@ class HostLink:
                 self.spool.give(self.socket)
             except OSError:
                 self.spool.clear()
-
-    def recent(self) -> bytes:
-        return b"".join(self._recent)
 
     def receive(self) -> list[tuple[int, bytes]] | None:
         assert self.socket is not None

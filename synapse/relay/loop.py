@@ -52,7 +52,7 @@ class Relay:
         console: Console | None,
         detach_keys: tuple[bytes, bytes],
         overlay_keys: tuple[bytes, bytes],
-        clear: Callable[[str], Steps],
+        clear: Callable[[str, int], Steps],
         on_ready: Callable[[], None],
         log: Callable[[str], None],
     ) -> None:
@@ -203,6 +203,7 @@ class Relay:
 
     def _on_child(self) -> None:
         if self._pty.stopped():
+            self._read_agent()  # what it wrote last belongs above the shell's lines
             self.front.suspend()
         self._exited = self._exited or self._pty.exited()
 

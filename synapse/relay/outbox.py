@@ -26,15 +26,15 @@ ANSWER_TIMEOUT = 0.5  # seconds
 
 
 class Outbox:
-    """`clear` returns the steps that clear a composer which holds a line; `submit` passes an Enter on; `keep`
-    is called when the line stays."""
+    """`clear` returns the steps that clear a composer which holds a line, with so many characters behind the
+    cursor; `submit` passes an Enter on; `keep` is called when the line stays."""
 
     def __init__(
         self,
         reactor: Reactor,
         link: HostLink,
         injector: Injector,
-        clear: Callable[[str], Steps],
+        clear: Callable[[str, int], Steps],
         submit: Callable[[bytes], None],
         keep: Callable[[], None],
         log: Callable[[str], None],
@@ -48,17 +48,18 @@ class Outbox:
         self._log = log
         self._kept: dict[str, bytes] = {}  # the frames by their ids
         self._told: dict[str, int] = {}  # the generation of the host that got each of them last
-        self._asked: tuple[str, Command] | None = None  # the line that the keys wait for
+        # The line that the keys wait for, and how many of its characters are behind the cursor.
+        self._asked: tuple[str, Command, int] | None = None
         self._run = f"{time.time_ns():x}"  # makes ids unique across relays
         self._count = 0
 
-    def send(self, command: Command) -> None:
+    def send(self, command: Command, behind: int) -> None:
         self._count += 1
         name = f"{self._run}-{self._count}"
         fields = ("name", "message", "wait", "priority", "timeout", "expires", "line")
         document = {"id": name, **{field: getattr(command, field) for field in fields}}
         self._kept[name] = wire.pack_json(wire.COMMAND, document)
-        self._asked = (name, command)
+        self._asked = (name, command, behind)
         self._injector.reserve()
         self._give(name)
         self._reactor.later(ANSWER_TIMEOUT, lambda: self._wait_no_longer(name))
@@ -73,9 +74,9 @@ class Outbox:
             if refusal is not None:
                 self._log(f"a line for another agent was refused when it was gone already: {refusal}")
             return
-        command, self._asked = self._asked[1], None
+        (_, command, behind), self._asked = self._asked, None
         if refusal is None:
-            self._injector.run(self._clear(command.line))
+            self._injector.run(self._clear(command.line, behind))
             return
         if "kept" in answer:
             self._keep()
@@ -99,5 +100,5 @@ class Outbox:
 
     def _wait_no_longer(self, name: str) -> None:
         if self._asked is not None and self._asked[0] == name:
-            command, self._asked = self._asked[1], None
-            self._injector.run(self._clear(command.line))
+            (_, command, behind), self._asked = self._asked, None
+            self._injector.run(self._clear(command.line, behind))

@@ -119,6 +119,17 @@ class Pty:
     def is_cooked(self) -> bool:
         return bool(self._local_modes() & termios.ICANON)
 
+    def line_kill(self, characters: int) -> bytes | None:
+        """The keys that remove a line of so many characters, if the kernel edits it; it knows no others."""
+        try:
+            attributes = termios.tcgetattr(self.master)
+        except termios.error:
+            return None
+        if not attributes[3] & termios.ICANON:
+            return None
+        kill, erase = attributes[6][termios.VKILL], attributes[6][termios.VERASE]
+        return bytes(kill) if kill != b"\0" else bytes(erase) * characters
+
     def hides_input(self) -> bool:
         return self._local_modes() & (termios.ICANON | termios.ECHO) == termios.ICANON
 

@@ -21,6 +21,9 @@ HOLD = 64 * 1024 * 1024  # bytes; the host gets what exceeds this as it comes
 HOLD_FOR = 2.0  # seconds; the host gets the rest of a longer burst as it comes
 PORTION_EVERY = 0.05  # seconds between two portions of a burst: the host must know that there is output
 TRIM_ABOVE = 8 * 1024 * 1024  # bytes; above this, freed memory is given back to the system
+RECENT_LIMIT = 128 * 1024  # bytes of output kept for a host that starts later
+LONGEST_REPORT = 1024  # bytes of a title or a state sequence that is kept
+REPORTS = 32  # different sequences of that kind
 
 
 class Spool:
@@ -118,3 +121,39 @@ def _give_memory_back() -> None:
         ctypes.CDLL(None).malloc_trim(0)
     except (ImportError, OSError, AttributeError):
         pass  # no glibc
+
+
+class Recent:
+    """The last output of the agent, and the last title and state sequences that came before it."""
+
+    def __init__(self) -> None:
+        self._pieces: deque[bytes] = deque()
+        self._size = 0
+        self._reports: dict[bytes, bytes] = {}  # by the number of the OSC sequence
+
+    def add(self, data: bytes) -> None:
+        self._pieces.append(data)
+        self._size += len(data)
+        while self._size > RECENT_LIMIT and len(self._pieces) > 1:
+            piece = self._pieces.popleft()
+            self._size -= len(piece)
+            if b"\x1b]" in piece:
+                self._keep_reports(piece)
+
+    def output(self) -> bytes:
+        return b"".join(self._pieces)
+
+    def reports(self) -> bytes:
+        return b"".join(self._reports.values())
+
+    def _keep_reports(self, piece: bytes) -> None:
+        """Keep each `ESC ] number ; text`. Numbers of two digits and hyperlinks change what is drawn."""
+        for part in piece.split(b"\x1b]")[1:]:
+            text = part.partition(b"\x07")[0].partition(b"\x1b")[0]
+            number, separator, _ = text.partition(b";")
+            is_report = number in (b"0", b"2") or (number.isdigit() and len(number) > 2)
+            ended = part[len(text) :].startswith((b"\x07", b"\x1b\\"))
+            if not is_report or not separator or not ended or len(text) > LONGEST_REPORT:
+                continue
+            if number in self._reports or len(self._reports) < REPORTS:
+                self._reports[number] = b"\x1b]" + text + b"\x07"

@@ -25,6 +25,7 @@ KEYS = 8  # a human has typed: what was typed (keys/typed.py), how many times in
 INJECTED = 9  # JSON: the id of an injection and its outcome
 COMMAND = 10  # JSON: a line for another agent: id, name, message, wait, priority, timeout, line (outbox.py)
 REFUSED = 11  # JSON: a line that was meant for another agent and cannot be sent: name, reason, line
+RESUMED = 18  # the human's terminal was the shell's for a while, and shows what the shell wrote
 PLACE = 12  # JSON: row and column of the human's cursor, and the bytes of output written before that
 OVERLAID = 15  # JSON: the id of a drawing and its outcome
 OVERLAY_KEYS = 16  # a human's keys, while the overlay has the focus

@@ -11,7 +11,7 @@ from synapse.watch.turns import Turn
 
 
 def carry() -> Carry:
-    return Carry(TaskStore().create(text_message("x")), "[A2A:12345678:user]", 30)
+    return Carry(TaskStore().create(text_message("x")), "[A2A:12345678:user]", "[A2A:12345678:user] hi")
 
 
 @pytest.mark.parametrize(

@@ -436,7 +436,7 @@ def test_after_a_restart_the_reply_to_an_earlier_message_is_not_that_of_the_last
     delivery, turns = Delivery(controller, engine, str(tmp_path)), controller.observer.turns
     task = engine.submit(text_message("one"))
     engine.store.add_receipt(task, "replied")
-    carry = Carry(task, f"[A2A:{task.short_id}:user]", length=0)
+    carry = Carry(task, f"[A2A:{task.short_id}:user]", text="")
     for number, known in enumerate((False, True)):
         turns.take(PromptAccepted(HOOK, f"{carry.mark} {number}"), number)
         turns.take(TurnEnded(HOOK, "completed", str(number)), number)

@@ -17,6 +17,9 @@ class Typist:
     def __init__(self) -> None:
         self.typed: list[bytes] = []
 
+    async def clear(self, name: str, text: str, **_: object) -> str:
+        return "done"
+
     async def inject(self, name: str, steps: list[tuple[float, bytes]], **_: object) -> str:
         self.typed.append(b"".join(data for _, data in steps))
         return "done"
@@ -38,7 +41,7 @@ def stash(tmp_path: Path, text: str) -> tuple[DraftStash, Any, Typist]:
 def test_a_second_draft_waits_until_the_first_one_is_back(tmp_path: Path) -> None:
     it, controller, typist = stash(tmp_path, "the first")
     assert it.in_the_way() == ("", None)
-    it.take()
+    asyncio.run(it.take("a"))
     controller.draft_text = "the second"
     assert it.in_the_way() == (WAITS, None) and it.held == "the first"
     controller.draft, controller.draft_text = False, ""
@@ -49,7 +52,7 @@ def test_a_second_draft_waits_until_the_first_one_is_back(tmp_path: Path) -> Non
 @pytest.mark.parametrize("text", ["a\tb", "a\nb"])
 def test_what_would_be_a_key_is_pasted(tmp_path: Path, text: str) -> None:
     it, controller, typist = stash(tmp_path, text)
-    it.take()
+    asyncio.run(it.take("a"))
     controller.draft, controller.draft_text = False, ""
     asyncio.run(it.give_back(now=True))
     assert typist.typed == [b"\x1b[200~" + text.encode() + b"\x1b[201~"]

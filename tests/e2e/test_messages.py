@@ -7,6 +7,7 @@ import os
 import signal
 import socket
 import sys
+import termios
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -16,7 +17,7 @@ import pytest
 
 from synapse.registry import Entry
 from synapse.testing import Terminal
-from tests.support.home import Home, new_home, wait
+from tests.support.home import SYNAPSE, Home, new_home, wait
 from tests.support.screen_state import state
 
 CHORD, DETACH = "\x1do", "\x1dd"
@@ -538,3 +539,41 @@ def test_bytes_out_are_bytes_in(street: Street, enabled: str) -> None:
         if enabled == "true":
             terminal.wait_for("← b: replied")
     street.home.run("stop", name)
+
+
+def test_after_ctrl_z_nothing_is_drawn_over_what_the_shell_wrote(home: Home) -> None:
+    """With a note on the screen, before and after, and an agent that does not repaint."""
+    home.run("start", "dummy", "--name", "b")
+    with home.program(["bash", "--norc", "--noediting", "-i"], rows=40, PS1="$ ") as terminal:
+        terminal.wait_for("$")
+        terminal.type(" ".join(SYNAPSE) + " dummy --name a\r")
+        pane = Pane(home, "a", terminal, "dummy>")
+        pane.knows("b")
+        terminal.type("bytes 1b5b324a1b5b48\r")  # clear the screen
+        terminal.wait(lambda: terminal.screen.cursor[1] < 5, "the first rows")
+        for word in ("first", "second"):
+            terminal.type(f"the {word}\r")
+            terminal.wait_for(f"You said: the {word}")
+        pane.send("@b silent 60")
+        terminal.wait_for("→ b")
+        terminal.type("\x1a")
+        terminal.wait_for("Stopped")
+        terminal.wait_until_gone("→ b")
+        terminal.type("echo from the $((1 + 1))nd shell\r")
+        terminal.wait_for("from the 2nd shell")
+        terminal.wait(lambda: terminal.screen.text().endswith("$"), "prompt")
+        before = [line for line in terminal.screen.contents().split("\n") if line.strip()]
+        assert terminal.screen.cursor[1] == len(terminal.screen.text().rstrip().split("\n")) - 1
+        terminal.type("fg\r")
+        terminal.wait(lambda: not int(str(terminal.attributes()[3])) & termios.ECHO, "raw mode again")
+        terminal.wait_for("→ b")
+        terminal.type("the third\r")
+        terminal.wait_for("You said: the third")
+        after = [line.split("→ b")[0].rstrip() for line in terminal.screen.contents().split("\n")]
+        after = [line for line in after if line.strip()]
+        assert after[: len(before) - 1] == before[:-1], "a row of the shell was overwritten"
+        assert after.index("$ fg") == len(before) - 1
+        terminal.type("/exit\r")
+        terminal.wait(lambda: terminal.screen.text().rstrip().endswith("$"), "prompt")
+        terminal.type("exit\r")
+        terminal.wait_exit()

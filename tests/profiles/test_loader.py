@@ -16,7 +16,7 @@ from synapse.base.schema import Section
 from synapse.cli import profiles as command
 from synapse.errors import ProfileError, UsageError
 from synapse.profiles import loader as profiles
-from synapse.profiles.loader import clear_bytes, instruction_arguments, list_profiles, load_profile, runs_bare
+from synapse.profiles.loader import clear_steps, instruction_arguments, list_profiles, load_profile, runs_bare
 from synapse.registry import RESERVED_NAMES
 
 BUILT_IN = ("claude", "codex", "dummy", "gemini")
@@ -125,7 +125,7 @@ size: {cols: 100, rows: 30}
     assert profile.args == ("--chat", "8080")
     assert profile.env == {"LANG": "C.UTF-8", "NO_COLOR": None}
     assert profile.ports == (9000, 9000)
-    assert clear_bytes(profile, 1000) == b"\x01\x0b"
+    assert clear_steps(profile, "x" * 1000)[0] == (0.0, b"\x01\x0b")
     assert profile.interrupt_keys == b"\x1b\x1b"
     assert profile.idle_detection.pattern == "BRACKETED_PASTE_MODE"
     first, second = profile.input_detection.additional_patterns
@@ -295,9 +295,16 @@ def test_what_opens_no_conversation_runs_bare(name: str, arguments: list[str], b
 
 def test_the_strong_clear_grows_with_the_draft() -> None:
     claude = load_profile("claude")
-    assert clear_bytes(claude, 0) == b"\x15\x7f" * 6 + b"\x0b\x1b[3~" * 6
-    assert clear_bytes(claude, 100) == b"\x15\x7f" * 11 + b"\x0b\x1b[3~" * 11
-    assert clear_bytes(load_profile("dummy"), 100) == b"\x0b\x1b[3~\x15\x7f"
+    assert clear_steps(claude, "") == [(0.0, b"\x15\x7f" * 6 + b"\x0b\x1b[3~" * 6), (0.2, b"")]
+    assert clear_steps(claude, "x" * 100)[0][1] == b"\x15\x7f" * 11 + b"\x0b\x1b[3~" * 11
+    assert clear_steps(load_profile("dummy"), "x" * 100)[0][1] == b"\x0b\x1b[3~\x15\x7f"
+
+
+def test_where_nothing_was_measured_only_keys_that_no_program_takes_as_text_clear(write: Write) -> None:
+    write("mine", "command: cat\n")
+    profile = load_profile("mine")
+    assert clear_steps(profile, "x" * 100) == [(0.0, b"\x15"), (0, b"")]
+    assert clear_steps(profile, "one\ntwo", behind=2)[0][1] == b"\x1b[C\x1b[C\x15\x7f\x15"
 
 
 def test_instructions_reach_each_cli_its_own_way() -> None:

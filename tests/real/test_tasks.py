@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import os
+import signal
+from datetime import datetime
+
 from synapse.registry import READY
 from tests.real.model_server import ModelServer, expected
 from tests.real.scenarios import COMMAND, LONG_COMMAND, TOUCHED
 from tests.real.wrapped import ENDED, Agent, Sender
-from tests.support.home import Home
+from tests.support.home import Home, hosts
 
 
 def test_a_task_and_its_exact_reply(agent: Agent, home: Home, model: ModelServer) -> None:
@@ -27,6 +31,28 @@ def test_many_lines_arrive_whole(agent: Agent, home: Home, model: ModelServer) -
     assert task["state"] == "completed", task
     reply = task["artifacts"][0]["data"].replace("\u2060", "")
     assert text in reply, reply
+
+
+def test_leading_spaces_and_a_final_backslash_arrive(agent: Agent, home: Home, model: ModelServer) -> None:
+    sender = Sender(agent, home)
+    for text in ("    indented\n        more\nC:\\dir\\", "one line \\"):
+        task = sender.until(sender.send(f"\n{text}\n"))
+        assert task["state"] == "completed", task
+        assert f"[A2A:{task['id'][:8]}:user] {text}" in task["artifacts"][0]["data"], task
+
+
+def test_the_next_host_takes_a_message_at_once(agent: Agent, home: Home, model: ModelServer) -> None:
+    """It knows the terminal modes, which were set longer ago than the output that it gets."""
+    sender = Sender(agent, home)
+    for _ in range(3):
+        assert sender.until(sender.send("hello #scenario:long200"))["state"] == "completed"
+    first = hosts(home)
+    os.kill(first[0], signal.SIGKILL)
+    agent.driver.wait(lambda: hosts(home) not in ([], first), "a new host", 30)
+    task = sender.until(sender.send("two\nlines"))
+    assert "The message is in the file" not in task["artifacts"][0]["data"], task
+    at = {r["step"]: datetime.fromisoformat(r["at"]) for r in task["receipts"]}
+    assert (at["typing"] - at["queued"]).total_seconds() < 3, task["receipts"]
 
 
 def test_a_permission_prompt_is_answered_through_the_task(

@@ -112,7 +112,7 @@ class World:
             pty=self.pty,
             link=link,
             injector=injector,
-            clear=lambda line: [],
+            clear=lambda line, behind: [],
             on_keys=lambda: None,
             log=print,
         )

@@ -51,6 +51,9 @@ class Agent:
     def hides_input(self) -> bool:
         return self.hidden
 
+    def line_kill(self, characters: int) -> bytes | None:
+        return b"\x15" if self.cooked else None
+
 
 class Link:
     def __init__(self) -> None:
@@ -79,7 +82,7 @@ class World:
             pty=agent,
             link=link,
             injector=self.injector,
-            clear=lambda line: [(0.0, b"<clear>")],
+            clear=lambda line, behind: [(0.0, b"<clear>")],
             on_keys=self._on_keys,
             log=print,
         )

@@ -4,7 +4,8 @@ import sys
 from pathlib import Path
 
 from synapse.relay import wire
-from synapse.relay.link import RECENT_LIMIT, HostLink
+from synapse.relay.link import HostLink
+from synapse.relay.spool import RECENT_LIMIT
 from tests.support.home import wait
 
 LISTENER = """

@@ -316,6 +316,20 @@ class TestFaults:
         wait(lambda: hosts(home) not in ([], first), "a new host")
         wait(lambda: home.run("screen", "mine", check=False).returncode == 0, "its screen")
 
+    def test_the_next_host_knows_the_terminal_modes_at_once(self, home: Home) -> None:
+        """They were set longer ago than the output that a new host gets."""
+        home.profile("tui", "extends: dummy\nargs: [--tui]\npaste: bracketed\n")
+        home.run("start", "tui")
+        home.run("send", "tui", "--return", "lines 20000")
+        first = hosts(home)
+        os.kill(first[0], signal.SIGKILL)
+        wait(lambda: hosts(home) not in ([], first), "a new host")
+        wait(lambda: home.run("status", "tui", check=False).returncode == 0, "its answer")
+        began = time.monotonic()
+        reply = home.run("send", "tui", "--return", "echo two\nlines").stdout
+        assert "The message is in the file" not in reply and "lines" in reply
+        assert time.monotonic() - began < 8, "it counted as starting for 15 s"
+
     def test_a_hung_host_does_not_slow_the_human(self, home: Home) -> None:
         with home.terminal("dummy") as terminal:
             terminal.wait_for("dummy>")

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from synapse.relay import spool
-from synapse.relay.spool import BURST_SIZE, BURST_SPAN, HOLD, HOLD_FOR, PORTION, Spool
+from synapse.relay.spool import BURST_SIZE, BURST_SPAN, HOLD, HOLD_FOR, PORTION, RECENT_LIMIT, Recent, Spool
 
 
 class Clock:
@@ -142,3 +142,12 @@ def test_the_limits_leave_room_for_each_other() -> None:
     from synapse.relay.link import SPOOL_LIMIT
 
     assert BURST_SIZE < PORTION < HOLD < SPOOL_LIMIT
+
+
+def test_titles_and_states_outlive_the_output_that_they_were_in() -> None:
+    recent = Recent()
+    recent.add(b"a\x1b]0;first\x07b\x1b]2;a title\x1b\\\x1b]7501;state=idle;\x07c")
+    recent.add(b"\x1b]0;second\x07 \x1b]8;;http://x\x07link\x1b]8;;\x07 \x1b]11;?\x07 \x1b]0;cut of")
+    recent.add(bytes(RECENT_LIMIT))
+    assert recent.output() == bytes(RECENT_LIMIT)
+    assert recent.reports() == b"\x1b]0;second\x07\x1b]2;a title\x07\x1b]7501;state=idle;\x07"

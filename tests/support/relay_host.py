@@ -48,7 +48,7 @@ def host(folder: Path, link: socket.socket) -> None:
 
 
 def relay(folder: Path, profile_name: str, arguments: list[str]) -> int:
-    from synapse.profiles.loader import clear_bytes, load_profile
+    from synapse.profiles.loader import clear_steps, load_profile
     from synapse.relay.console import Console
     from synapse.relay.link import HostLink
     from synapse.relay.loop import Relay
@@ -60,8 +60,8 @@ def relay(folder: Path, profile_name: str, arguments: list[str]) -> int:
     command = [sys.executable, "-P", __file__, "host", str(folder)]
     log = (folder / "log").open("a")
 
-    def clear(line: str) -> list[tuple[float, bytes]]:
-        return [(0.0, clear_bytes(profile, len(line), line.count("\n") + 1)), (profile.clear_delay, b"")]
+    def clear(line: str, behind: int) -> list[tuple[float, bytes]]:
+        return clear_steps(profile, line, behind)
 
     def write_log(text: str) -> None:
         log.write(text + "\n")
