@@ -456,7 +456,7 @@ def test_a_denied_tool_cancels_its_task_with_the_code(
     assert turns.current is not None
     turns.current.denied = denied
     turns.take(TurnEnded(HOOK, "interrupted"), 1)
-    delivery._conclude(Carry(task, "one", length=0), turns.finished[-1])
+    delivery._conclude(Carry(task, "one", ""), turns.finished[-1])
     assert task.state == "canceled"
     assert task.error == (error and {"code": "DENIED", "message": error})
     assert task.note == (error or "interrupted at the agent's terminal")
