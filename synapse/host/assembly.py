@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 from synapse.agent_terminal import AgentTerminal
 from synapse.agents.base import Surroundings, open_channel
+from synapse.base import paths
 from synapse.delivery.courier import Delivery
 from synapse.host.features import Features, default_features
 from synapse.host.hello import Hello
@@ -81,9 +82,10 @@ class Agent:
 def _controller(hello: Hello, send: Callable[[bytes], None]) -> AgentTerminal:
     profile = hello.profile
     env = {**os.environ, **{key: value or "" for key, value in profile.env.items()}}
-    channel = open_channel(
-        profile.channel, Surroundings(hello.working_dir, env, hello.started_at, hello.child)
+    around = Surroundings(
+        hello.working_dir, env, hello.started_at, hello.child, paths.session_file(hello.agent_id)
     )
+    channel = open_channel(profile.channel, around)
     controller = AgentTerminal(profile, channel, send, *hello.size)
     controller.keys, controller.written = hello.keys, hello.written
     controller.set_draft(*hello.draft)

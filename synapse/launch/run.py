@@ -117,7 +117,8 @@ def _spawn(
     args: list[str],
 ) -> Pty:
     env = environment(profile, agent.entry)
-    argv = [*command, *channel_arguments(profile.channel, args, env), *own, *args]
+    added = channel_arguments(profile.channel, args, env, command[0] if profile.embedded else "")
+    argv = [*command, *added, *own, *args]
     try:
         if console is not None:
             return Pty.spawn(argv, env, console.winsize(), console.saved)

@@ -173,7 +173,7 @@ class InputDetection(Record):
 
 class Instructions(Record):
     method: str = field(
-        Choice("argument", "config", "typed", "off"), "off", "how the agent learns about Synapse"
+        Choice("argument", "config", "message", "typed", "off"), "off", "how the agent learns about Synapse"
     )
     argument: str | None = field(Text(empty=False), help="the flag or key for `argument` and `config`")
 
@@ -249,6 +249,11 @@ class Profile(Record):
     )
     channel: str = field(
         _Channel(), "none", "the CLI whose hooks and transcripts are read: a folder of synapse/agents"
+    )
+    embedded: bool = field(
+        Boolean(),
+        False,
+        "run the CLI apart from a server that it shares with others; it may then get more launch flags",
     )
     signals: Signals = field(RecordOf(Signals))
     response_end: str | None = field(Text(empty=False), help="a marker that ends an answer on the screen")

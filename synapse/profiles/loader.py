@@ -87,7 +87,11 @@ def _packed(explained: Explained) -> dict[str, Any]:
 
 def unpack_profile(packed: dict[str, Any]) -> Profile:
     others = {key: packed[key] for key in ("name", "source", "path")}
-    profile: Profile = PROFILE.build(packed["values"], **others)
+    values = packed["values"]
+    instructions = values["instructions"]
+    if values["embedded"] and instructions["method"] == "message" and instructions["argument"]:
+        values = {**values, "instructions": {**instructions, "method": "config"}}
+    profile: Profile = PROFILE.build(values, **others)
     return profile
 
 
@@ -134,7 +138,7 @@ def clear_steps(profile: Profile, text: str) -> list[tuple[float, bytes]]:
 
 
 def instruction_arguments(profile: Profile, text: str) -> list[str]:
-    """The launch arguments that carry the instructions; none if they are typed, or off."""
+    """The launch arguments that carry the instructions; none if it gets them in another way."""
     method, argument = profile.instructions.method, profile.instructions.argument or ""
     if method == "argument":
         return [argument, text]

@@ -300,11 +300,13 @@ def test_the_strong_clear_grows_with_the_draft() -> None:
     assert clear_bytes(load_profile("dummy"), 100) == b"\x0b\x1b[3~\x15\x7f"
 
 
-def test_instructions_reach_each_cli_its_own_way() -> None:
+def test_instructions_reach_each_cli_its_own_way(write: Write) -> None:
     text = 'say "hi"\n日本 🎉 \\ \x7f'
     assert instruction_arguments(load_profile("claude"), text) == ["--append-system-prompt", text]
+    assert instruction_arguments(load_profile("codex"), text) == []
+    write("codex", "extends: codex\nembedded: true\n")
     flag, value = instruction_arguments(load_profile("codex"), text)
-    assert flag == "-c"
+    assert flag == "-c" and load_profile("codex").instructions.method == "config"
     import tomllib
 
     assert tomllib.loads(value) == {"developer_instructions": text}
