@@ -88,16 +88,18 @@ class Channel:
     name = "none"
     tells = False  # whether it reports turns; if not, the screen is read
     tells_all = False  # whether it reports every turn
+    session_variable = ""  # in which the CLI gives its tools the id of the conversation
 
     def __init__(self, surroundings: Surroundings) -> None:
         self.surroundings = surroundings
-        self.session = ""  # the CLI's own id of the conversation, if its tools are told that id
+        self.session = ""  # the CLI's own id of the conversation, if its tools get it
 
     def keep_session(self, session: str, **more: object) -> None:
         """Write it down for the agent's own commands (`peers/origin.py`) and for the next host."""
         self.session = session
         if self.surroundings.session_file:
-            kept = {"started_at": self.surroundings.started_at, "session": session, **more}
+            told = {"variable": self.session_variable, "session": session}
+            kept = {"started_at": self.surroundings.started_at, **told, **more}
             try:
                 files.replace(self.surroundings.session_file, json.dumps(kept).encode())
             except OSError as error:
@@ -107,8 +109,7 @@ class Channel:
         """What an earlier host of this run has written; what an earlier run has written no longer counts."""
         kept = files.read_object(self.surroundings.session_file)
         if kept.get("started_at") != self.surroundings.started_at:
-            if kept:
-                self.keep_session("")
+            self.keep_session("")
             return {}
         self.session = text_of(kept.get("session"))
         return kept

@@ -26,6 +26,14 @@ def start_time(pid: int) -> str:
     return fields[19] if fields else ""
 
 
+def ancestors() -> list[int]:
+    """The processes above this one, the nearest first; without /proc, only its parent."""
+    found = [os.getppid()]
+    while found[-1] > 1 and (fields := _stat(found[-1])):
+        found.append(int(fields[1]))
+    return found
+
+
 def session_members(session: int) -> list[int]:
     """The live processes of a session; without /proc, only its leader."""
     try:

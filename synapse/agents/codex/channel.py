@@ -41,6 +41,7 @@ class CodexChannel(Channel):
 
     name = "codex"
     tells = tells_all = True
+    session_variable = "CODEX_THREAD_ID"
 
     def __init__(self, surroundings: Surroundings) -> None:
         super().__init__(surroundings)
@@ -135,12 +136,8 @@ class CodexChannel(Channel):
         sessions = self._threads.root + os.sep
         again = False  # a file that has only just been made
         for path in self.surroundings.open_files(".jsonl"):
-            thread = thread_of(path)
-            if (
-                thread in self._rollouts
-                or not path.startswith(sessions)
-                or not is_rollout(os.path.basename(path))
-            ):
+            thread, name = thread_of(path), os.path.basename(path)
+            if thread in self._rollouts or not path.startswith(sessions) or not is_rollout(name):
                 continue
             whose = whose_thread(path)
             if whose == "human":

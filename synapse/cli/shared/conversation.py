@@ -66,7 +66,7 @@ class Conversation:
     def __init__(
         self, timeout: float, priority: int, as_json: bool = False, reply: Reply | None = None
     ) -> None:
-        self._directory = open_directory(Origin.from_environment())
+        self._directory = open_directory(Origin.of_this_process())
         self._timeout = timeout
         self._priority = priority
         self._json = as_json
