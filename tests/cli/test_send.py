@@ -111,6 +111,12 @@ def test_a_command_under_an_agents_relay_is_the_agents(home: Home) -> None:
         terminal.wait_for(":user]")
 
 
+def test_an_agent_that_another_one_starts_does_not_send_for_it(home: Home) -> None:
+    home.run("start", "dummy", "--name", "a")
+    home.run("start", "dummy", "--name", "b", **home.inside("a"))
+    assert home.run("send", "b", "--return", "env TEST_SESSION").stdout.strip() == "TEST_SESSION is not set"
+
+
 def test_to_all_but_oneself(home: Home) -> None:
     for name in ("a", "b", "c"):
         home.run("start", "dummy", "--name", name)

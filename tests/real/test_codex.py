@@ -200,3 +200,16 @@ def test_the_tools_of_the_shared_server_send_for_the_right_agent(room: Room, hom
     exact(task, "a says PONG-9.")
     (got,) = a.call("/tasks?limit=9")["tasks"]
     assert got["sender"]["name"] == "b", got
+
+
+def test_embedded_if_the_profile_says_so(room: Room, home: Home, model: ModelServer) -> None:
+    """With `--no-daemon`, so that it does not warn, and with its instructions from the start."""
+    home.profile("codex", "extends: codex\nembedded: true\n")
+    room.cli = replace(room.cli, env={**room.cli.env, "SYNAPSE_INITIAL_INSTRUCTIONS": "on"})
+    a = room.start("a")
+    (task,) = room.ended((a, a.send("hello #scenario:ping 1")))
+    exact(task, "PONG-1")
+    text = a.driver.screen.text()
+    assert "← for agents" not in text and "Running without" not in text, text
+    assert "Synapse A2A session" in str(model.replies[0].request.body)
+    assert not (home.path / ".codex" / "app-server-daemon").exists()
