@@ -245,3 +245,27 @@ def test_whatever_happens_it_goes_on(name: str, happening: list[tuple[str, Any]]
         else:
             agent.after(value)
     assert agent.observer.explain(agent.now)["status"] in (READY, PROCESSING, INPUT_REQUIRED)
+
+
+def test_codex_is_not_ready_while_its_server_starts() -> None:
+    """It is silent then, for 20 s on a busy machine, and its composer is there already."""
+    codex = Agent("codex")
+    codex.writes("\x1b[2J")
+    assert codex.after(5) == PROCESSING
+    head = "\x1b[2J\x1b[H\r\n  >_ OpenAI Codex (v0.166.0)\r\n     ~/work\r\n\r\n"
+    codex.writes(f"{head}› Ask Codex to do anything\r\n\r\n\r\n  ? for shortcuts")
+    assert codex.after(20) == PROCESSING
+    codex.writes(f"{head}› [A2A:x:y] hello\r\n\r\n  Waiting for startup  · esc cancel")
+    assert codex.after(20) == PROCESSING
+    codex.writes(
+        f"{head}› Ask Codex to do anything\r\n\r\n  gpt · ~/work\r\n  ← for agents · ? for shortcuts"
+    )
+    codex.writes("\x1b]7501;state=idle:app=codex\x07")
+    assert codex.after(1) == READY
+
+
+def test_codex_without_a_status_line_is_ready_if_it_says_so() -> None:
+    codex = Agent("codex")
+    codex.writes("\x1b[2J\x1b[H\r\n  >_ OpenAI Codex (v0.166.0)\r\n     ~/work\r\n\r\n")
+    codex.writes("› Ask Codex to do anything\r\n\r\n\r\n  ? for shortcuts\x1b]7501;state=idle:app=codex\x07")
+    assert codex.after(5) == READY
