@@ -158,7 +158,7 @@ class A2AClient:
         timeout: float = TIMEOUT,
         origin: Origin | None = None,
     ) -> None:
-        self.core = AsyncA2AClient(origin or Origin.from_environment(), external=registry, timeout=timeout)
+        self.core = AsyncA2AClient(origin or Origin.of_this_process(), external=registry, timeout=timeout)
         self.registry = self.core.registry
         self.timeout = timeout
 

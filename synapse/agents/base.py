@@ -1,5 +1,6 @@
 """Channels: how a CLI reports what it does, beyond its screen."""
 
+import json
 import logging
 import os
 from collections.abc import Mapping, Sequence
@@ -10,7 +11,7 @@ from synapse.agents import folders
 from synapse.agents.errors import ReportedError
 from synapse.agents.facts import Fact
 from synapse.agents.requests import ToolRequest
-from synapse.base import processes
+from synapse.base import files, processes
 
 logger = logging.getLogger(__name__)
 
@@ -27,6 +28,7 @@ class Surroundings:
     env: Mapping[str, str]
     started_at: float  # wall clock, seconds
     child: int = 0
+    session_file: str = ""  # says which conversation of the CLI this agent shows
 
     @property
     def home(self) -> str:
@@ -91,9 +93,31 @@ class Channel:
     name = "none"
     tells = False  # whether it reports turns; if not, the screen is read
     tells_all = False  # whether it reports every turn
+    session_variable = ""  # in which the CLI gives its tools the id of the conversation
 
     def __init__(self, surroundings: Surroundings) -> None:
         self.surroundings = surroundings
+        self.session = ""  # the CLI's own id of the conversation, if its tools get it
+
+    def keep_session(self, session: str, **more: object) -> None:
+        """Write it down for the agent's own commands (`peers/origin.py`) and for the next host."""
+        self.session = session
+        if self.surroundings.session_file:
+            told = {"variable": self.session_variable, "session": session}
+            kept = {"started_at": self.surroundings.started_at, **told, **more}
+            try:
+                files.replace(self.surroundings.session_file, json.dumps(kept).encode())
+            except OSError as error:
+                logger.warning("the session %s cannot be written down: %s", session, error)
+
+    def read_session(self) -> dict[str, Any]:
+        """What an earlier host of this run has written; what an earlier run has written no longer counts."""
+        kept = files.read_object(self.surroundings.session_file)
+        if kept.get("started_at") != self.surroundings.started_at:
+            self.keep_session("")
+            return {}
+        self.session = text_of(kept.get("session"))
+        return kept
 
     def on_event(self, event: Mapping[str, Any]) -> list[Fact]:
         return []

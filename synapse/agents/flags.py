@@ -20,10 +20,14 @@ HOOK_PROGRAM = os.path.join(os.path.dirname(os.path.abspath(__file__)), "hook.py
 _PLAIN = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._-+")
 
 
-def channel_arguments(channel: str, args: Sequence[str], env: Mapping[str, str]) -> list[str]:
-    """The arguments to put before the user's own."""
+def channel_arguments(
+    channel: str, args: Sequence[str], env: Mapping[str, str], embedded: str = ""
+) -> list[str]:
+    """The arguments to put before the user's own. `embedded` is the program, if it is to run embedded."""
     module = folders.load(channel, "flags")
     added: list[str] = module.arguments(args, env) if module is not None else []
+    if embedded and module is not None and hasattr(module, "embedded_arguments"):
+        added = [*added, *module.embedded_arguments(embedded, args, env)]
     return added
 
 

@@ -3,7 +3,8 @@
 A folder has any of these modules, and each is imported when it is needed:
 
     channel.py   CHANNEL, a subclass of `synapse.agents.base.Channel`: hooks and transcripts
-    flags.py     arguments(args, env): the arguments that make the CLI report what it does
+    flags.py     arguments(args, env): the arguments that make the CLI report what it does;
+                 embedded_arguments(program, args, env), if there are others for `embedded: true`
     screen.py    LOOK, a `synapse.agents.look.Look`: how the CLI looks, beyond what its profile says
 
 Another package adds a CLI by an entry point of the group `synapse.agents` whose name is the CLI's and whose

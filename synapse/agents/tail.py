@@ -11,19 +11,19 @@ READ_LIMIT = 64 * 1024 * 1024
 class JsonlTail:
     """Survives rotation, truncation, disappearance, half-written and malformed lines."""
 
-    def __init__(self, path: str, from_end: bool = False) -> None:
+    def __init__(self, path: str, from_end: bool = False, offset: int = 0) -> None:
         self.path = path
         self.skipped = 0  # invalid lines
         self._inode: int | None = None
         self._offset = 0
         self._rest = b""
         self._skipping = False
-        if from_end:
+        if from_end or offset:
             try:
                 status = os.stat(self.path)
             except OSError:
                 return
-            self._inode, self._offset = status.st_ino, status.st_size
+            self._inode, self._offset = status.st_ino, status.st_size if from_end else offset
 
     def read_new(self) -> list[dict[str, Any]]:
         """The objects on the lines that have been finished since the last call."""

@@ -37,14 +37,20 @@ def replace(path: str, content: bytes, mode: int = 0o600) -> None:
         raise
 
 
+def read_object(path: str) -> dict[str, Any]:
+    """The JSON object in a file; empty if there is none."""
+    try:
+        with open(path, "rb") as file:
+            value = jsontext.loads(file.read().decode())
+    except (OSError, ValueError, RecursionError):
+        return {}
+    return value if isinstance(value, dict) else {}
+
+
 def cached(name: str, key: list[object]) -> Any:
     """The result in the cache file `name`, or None if there is none with this key."""
-    try:
-        with open(os.path.join(paths.cache_dir(), name), "rb") as file:
-            entry = jsontext.loads(file.read().decode())
-    except (OSError, ValueError, RecursionError):
-        return None
-    return entry.get("data") if isinstance(entry, dict) and entry.get("key") == key else None
+    entry = read_object(os.path.join(paths.cache_dir(), name))
+    return entry.get("data") if entry.get("key") == key else None
 
 
 def cache(name: str, key: list[object], data: object) -> None:

@@ -139,6 +139,11 @@ def agent_dir(agent_id: str) -> str:
     return os.path.join(synapse_home(), "agents", agent_id)
 
 
+def session_file(agent_id: str) -> str:
+    """Which conversation of its CLI the agent shows, if its commands are to be known by that."""
+    return os.path.join(agent_dir(agent_id), "session.json")
+
+
 def log_file(name: str) -> str:
     return os.path.join(logs_dir(), f"{name}.log")
 

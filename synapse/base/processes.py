@@ -37,6 +37,14 @@ def has_terminal(pid: int) -> bool | None:
     return group == front or _stat(int(front))[1:2] == [str(pid)]
 
 
+def ancestors() -> list[int]:
+    """The processes above this one, the nearest first; without /proc, only its parent."""
+    found = [os.getppid()]
+    while found[-1] > 1 and (fields := _stat(found[-1])):
+        found.append(int(fields[1]))
+    return found
+
+
 def session_members(session: int) -> list[int]:
     """The live processes of a session; without /proc, only its leader."""
     try:

@@ -23,7 +23,7 @@ def main(argv: list[str]) -> int:
     text = " ".join(options.text)
     if text == "-":
         text = sys.stdin.readline().rstrip("\n")  # `ps` would show a secret
-    origin = Origin.from_environment()
+    origin = Origin.of_this_process() or Origin.from_environment()
     body = {"input": text, "sender": origin.sender if origin else None}
     control.call(agent_of(agent_id), "POST", f"/tasks/{task.id}/input", body)
     print(f"answered {task.short_id}")

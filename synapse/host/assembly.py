@@ -9,7 +9,7 @@ from collections.abc import Callable
 from synapse.agent_context import SYSTEM, build_instructions
 from synapse.agent_terminal import AgentTerminal
 from synapse.agents.base import Surroundings, open_channel
-from synapse.base import processes
+from synapse.base import paths, processes
 from synapse.delivery.courier import Delivery
 from synapse.delivery.instructions import Instructions
 from synapse.host.features import Features, default_features
@@ -96,9 +96,10 @@ class Agent:
 def _controller(hello: Hello, send: Callable[[bytes], None]) -> AgentTerminal:
     profile = hello.profile
     env = {**os.environ, **{key: value or "" for key, value in profile.env.items()}}
-    channel = open_channel(
-        profile.channel, Surroundings(hello.working_dir, env, hello.started_at, hello.child)
+    around = Surroundings(
+        hello.working_dir, env, hello.started_at, hello.child, paths.session_file(hello.agent_id)
     )
+    channel = open_channel(profile.channel, around)
     controller = AgentTerminal(
         profile, channel, send, *hello.size, foreground=lambda: processes.has_terminal(hello.child)
     )

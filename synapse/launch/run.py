@@ -12,7 +12,7 @@ import time
 
 from synapse.agent_context import build_instructions
 from synapse.agents.flags import channel_arguments
-from synapse.base import jsontext, paths
+from synapse.base import files, jsontext, paths
 from synapse.config import Settings, load_settings
 from synapse.errors import SynapseError, UsageError
 from synapse.launch.addresses import safe_address
@@ -123,7 +123,10 @@ def _spawn(
     args: list[str],
 ) -> Pty:
     env = environment(profile, agent.entry)
-    argv = [*command, *channel_arguments(profile.channel, args, env), *own, *args]
+    for other in agent.others:  # one may have started this agent: its tools' id is not this agent's
+        env.pop(str(files.read_object(paths.session_file(str(other["agent_id"]))).get("variable")), None)
+    added = channel_arguments(profile.channel, args, env, command[0] if profile.embedded else "")
+    argv = [*command, *added, *own, *args]
     try:
         if console is not None:
             return Pty.spawn(argv, env, console.winsize(), console.saved)

@@ -265,6 +265,11 @@ class Profile(Record):
     channel: str = field(
         _Channel(), "none", "the CLI whose hooks and transcripts are read: a folder of synapse/agents"
     )
+    embedded: bool = field(
+        Boolean(),
+        False,
+        "run the CLI apart from a server that it shares with others; it may then get more launch flags",
+    )
     signals: Signals = field(RecordOf(Signals))
     response_end: str | None = field(Text(empty=False), help="a marker that ends an answer on the screen")
     size: tuple[int, int] = field(_Size(Size))

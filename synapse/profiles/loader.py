@@ -87,7 +87,11 @@ def _packed(explained: Explained) -> dict[str, Any]:
 
 def unpack_profile(packed: dict[str, Any]) -> Profile:
     others = {key: packed[key] for key in ("name", "source", "path")}
-    profile: Profile = PROFILE.build(packed["values"], **others)
+    values = packed["values"]
+    instructions = values["instructions"]
+    if values["embedded"] and instructions["method"] == "message" and instructions["argument"]:
+        values = {**values, "instructions": {**instructions, "method": "config"}}
+    profile: Profile = PROFILE.build(values, **others)
     return profile
 
 

@@ -90,23 +90,42 @@ class TestFlags:
         ):
             assert channel_arguments("gemini", args, env) == []
 
-    def test_codex_gets_a_notify_program(self, tmp_path: Path) -> None:
-        flag, value = channel_arguments("codex", [], {"HOME": str(tmp_path)})
+    def test_codex_gets_no_flag_that_separates_it_from_its_server(self, tmp_path: Path) -> None:
+        assert channel_arguments("codex", [], {"HOME": str(tmp_path)}) == []
+
+    def test_codex_gets_a_notify_program_if_it_runs_embedded(self, tmp_path: Path) -> None:
+        flag, value = channel_arguments("codex", [], {"HOME": str(tmp_path)}, "/nonexistent")
         assert flag == "-c" and value.startswith("notify=[")
         assert json.loads(value.removeprefix("notify="))[-2:] == [HOOK_PROGRAM, "codex"]
 
+    def test_codex_is_asked_once_whether_it_knows_the_flag(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Without it Codex warns at every start; an older one refuses it."""
+        monkeypatch.setenv("SYNAPSE_HOME", str(tmp_path / "synapse"))
+        program, asked = tmp_path / "codex", tmp_path / "asked"
+        for text, knows in (("  --remote ADDR", False), ("      --no-daemon", True)):
+            program.write_text(f"#!/bin/sh\necho >> {asked}\necho '{text}'\n")
+            program.chmod(0o755)
+            for _ in range(2):
+                added = channel_arguments("codex", [], {"HOME": str(tmp_path)}, str(program))
+                assert (added[0] == "--no-daemon") is knows and added[-2] == "-c"
+        assert asked.read_text() == "\n\n"
+        args = ["--no-daemon", "-c", "notify=[]"]
+        assert channel_arguments("codex", args, {"HOME": str(tmp_path)}, str(program)) == []
+
     def test_codex_calls_the_users_own_notify_program_too(self, tmp_path: Path) -> None:
         (tmp_path / "config.toml").write_text('notify = ["my-notify", "日本"]\n')
-        _, value = channel_arguments("codex", [], {"CODEX_HOME": str(tmp_path)})
+        _, value = channel_arguments("codex", [], {"CODEX_HOME": str(tmp_path)}, "/nonexistent")
         assert json.loads(value.removeprefix("notify="))[-2:] == ["my-notify", "日本"]
 
     @pytest.mark.parametrize("args", [["-c", "notify=[]"], ["-cnotify=[]"], ["--config=notify = ['x']"]])
     def test_a_notify_argument_of_the_users_wins(self, args: list[str], tmp_path: Path) -> None:
-        assert channel_arguments("codex", args, {"HOME": str(tmp_path)}) == []
+        assert channel_arguments("codex", args, {"HOME": str(tmp_path)}, "/nonexistent") == []
 
     def test_a_broken_configuration_is_codexs_business(self, tmp_path: Path) -> None:
         (tmp_path / "config.toml").write_text("notify = [")
-        assert channel_arguments("codex", [], {"CODEX_HOME": str(tmp_path)})
+        assert channel_arguments("codex", [], {"CODEX_HOME": str(tmp_path)}, "/nonexistent")
 
     def test_others_get_nothing(self) -> None:
         assert channel_arguments("gemini", [], {}) == channel_arguments("none", [], {}) == []

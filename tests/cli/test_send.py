@@ -110,16 +110,41 @@ def test_an_agent_that_ends_is_said(home: Home) -> None:
     assert "Traceback" not in done.stderr
 
 
-def test_an_agent_that_sends_is_the_sender(agent: Home) -> None:
-    inside = {"SYNAPSE_AGENT_ID": "f" * 64, "SYNAPSE_AGENT_NAME": "claude"}
-    assert ":claude]" in agent.run("send", "a", "--return", "a2a-mark", check=True, **inside).stdout
+def test_an_agent_that_sends_is_the_sender(home: Home) -> None:
+    for name in ("a", "b"):
+        home.run("start", "dummy", "--name", name)
+    done = home.run("send", "a", "--return", "a2a-mark", check=True, **home.inside("b"))
+    assert ":b]" in done.stdout
+
+
+def test_a_command_under_an_agents_relay_is_the_agents(home: Home) -> None:
+    """And one that has only inherited its variables is not: tmux, or a server that several agents share."""
+    home.run("start", "dummy", "--name", "a")
+    home.profile("sh", "command: sh\nidle_detection: {timeout: 0.5}\n")
+    send = f"{' '.join(SYNAPSE)} send a --return a2a-mark"
+    with home.terminal("sh", PS1="$ ") as terminal:
+        terminal.wait_for("$")
+        terminal.type(f"{send}\r")
+        terminal.wait_for(":sh]")
+        me = {"SYNAPSE_AGENT_ID": str(home.agents()["sh"]["agent_id"]), "SYNAPSE_AGENT_NAME": "sh"}
+        assert ":user]" in home.run(*send.split()[-4:], **me).stdout
+        terminal.type(f"TEST_SESSION='session of another' {send}\r")
+        terminal.wait(lambda: terminal.screen.text().count(":sh]") == 2, "the mark of a variable nobody uses")
+        home.inside("a")
+        terminal.type(f"TEST_SESSION='session of another' {send}\r")
+        terminal.wait_for(":user]")
+
+
+def test_an_agent_that_another_one_starts_does_not_send_for_it(home: Home) -> None:
+    home.run("start", "dummy", "--name", "a")
+    home.run("start", "dummy", "--name", "b", **home.inside("a"))
+    assert home.run("send", "b", "--return", "env TEST_SESSION").stdout.strip() == "TEST_SESSION is not set"
 
 
 def test_to_all_but_oneself(home: Home) -> None:
     for name in ("a", "b", "c"):
         home.run("start", "dummy", "--name", name)
-    me = {"SYNAPSE_AGENT_ID": str(home.agents()["c"]["agent_id"]), "SYNAPSE_AGENT_NAME": "c"}
-    done = home.run("send", "all", "--return", "say here", check=True, **me)
+    done = home.run("send", "all", "--return", "say here", check=True, **home.inside("c"))
     assert sorted(done.stdout.split("\n")) == ["", "a: here", "b: here"]
     documents = json.loads(home.run("send", "all", "--return", "--json", "say here").stdout)
     assert sorted(d["agent"] for d in documents) == ["a", "b", "c"]

@@ -368,9 +368,8 @@ def test_one_that_is_started_when_a_message_is_for_it(a: Pane, street: Street) -
 
 
 def test_an_agent_that_did_not_wait_is_told_of_the_reply(a: Pane, street: Street) -> None:
-    me = street.home.agents()[a.name]
     words = ("send", "b", "--no-wait", "say for the agent itself")
-    street.home.run(*words, SYNAPSE_AGENT_ID=str(me["agent_id"]), SYNAPSE_AGENT_NAME=a.name)
+    street.home.run(*words, **street.home.inside(a.name))
     a.wait_for("(for your information, it needs no answer)", "the agent itself")
     assert not a.has_toast()
 

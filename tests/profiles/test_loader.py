@@ -307,11 +307,13 @@ def test_where_nothing_was_measured_only_keys_that_no_program_takes_as_text_clea
     assert clear_steps(profile, "one\ntwo", behind=2)[0][1] == b"\x1b[C\x1b[C\x15\x7f\x15"
 
 
-def test_instructions_reach_each_cli_its_own_way() -> None:
+def test_instructions_reach_each_cli_its_own_way(write: Write) -> None:
     text = 'say "hi"\n日本 🎉 \\ \x7f'
     assert instruction_arguments(load_profile("claude"), text) == ["--append-system-prompt", text]
+    assert instruction_arguments(load_profile("codex"), text) == []
+    write("codex", "extends: codex\nembedded: true\n")
     flag, value = instruction_arguments(load_profile("codex"), text)
-    assert flag == "-c"
+    assert flag == "-c" and load_profile("codex").instructions.method == "config"
     import tomllib
 
     assert tomllib.loads(value) == {"developer_instructions": text}

@@ -6,9 +6,13 @@ The program and its arguments are kept apart, so that `synapse claude <args>` ru
 from __future__ import annotations
 
 import json
+import os
+import signal
+import subprocess
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tests.real.install import Installed
@@ -63,32 +67,58 @@ def claude(installed: Installed, home: Path, cwd: Path, url: str) -> Cli:
     )
 
 
+CODEX_CONFIG = """\
+model = "gpt-5.1-codex"
+model_provider = "scripted"
+check_for_update_on_startup = false
+analytics.enabled = false
+features.plugins = false  # fetches a catalogue
+features.apps = false
+tui.show_tooltips = false  # else a tip of the day stands under a reply now and then
+
+[model_providers.scripted]
+name = "scripted"
+base_url = "{url}/v1"
+env_key = "SCRIPTED_KEY"
+wire_api = "responses"
+request_max_retries = 1
+stream_max_retries = 1
+
+[projects."{cwd}"]
+trust_level = "trusted"
+"""
+
+
 def codex(installed: Installed, home: Path, cwd: Path, url: str) -> Cli:
-    provider = (
-        f'{{name="scripted",base_url="{url}/v1",env_key="SCRIPTED_KEY",wire_api="responses"'
-        ",request_max_retries=1,stream_max_retries=1}"
-    )
-    config = {
-        "model_provider": '"scripted"',
-        "model_providers.scripted": provider,
-        "model": '"gpt-5.1-codex"',
-        "projects": f'{{"{cwd.resolve()}"={{trust_level="trusted"}}}}',
-        "check_for_update_on_startup": "false",
-        "analytics.enabled": "false",
-        "features.plugins": "false",  # fetches a catalogue
-        "features.apps": "false",
-        "tui.show_tooltips": "false",  # else a tip of the day stands under a reply now and then
-    }
+    """Without its shared server, whose first start copies 700 MB into the home."""
+    return replace(shared_codex(installed, home, cwd, url), args=["--no-daemon"])
+
+
+def shared_codex(installed: Installed, home: Path, cwd: Path, url: str) -> Cli:
+    """As users have it; `stop_codex` ends the server. Any `-c` would switch it off: a file has the rest."""
+    (home / ".codex").mkdir(exist_ok=True)
+    (home / ".codex" / "config.toml").write_text(CODEX_CONFIG.format(url=url, cwd=cwd.resolve()))
     # A proxy that is not there: nothing else stops the download of announcements. The model is not https.
     env = {"SCRIPTED_KEY": KEY, "HTTPS_PROXY": "http://127.0.0.1:9"}
     return Cli(
         name="codex",
-        args=["--no-daemon", *(word for key, value in config.items() for word in ("-c", f"{key}={value}"))],
+        args=[],
         env={**_env(installed, home), **env},
         ready="Ask Codex to do anything",
         asks="Would you like to run the following command?",
         accept="y",
     )
+
+
+def stop_codex(cli: Cli, home: Path) -> None:
+    """End the shared server of a home, and the process that updates it."""
+    subprocess.run(
+        [cli.program, "app-server", "daemon", "stop"], env=cli.env, capture_output=True, timeout=60
+    )
+    updater = home / ".codex" / "app-server-daemon" / "daemon-updater.pid"
+    if updater.exists():
+        with suppress(ProcessLookupError):
+            os.kill(json.loads(updater.read_text())["pid"], signal.SIGTERM)
 
 
 def gemini(installed: Installed, home: Path, cwd: Path, url: str) -> Cli:

@@ -57,6 +57,7 @@ COMMAND = f"touch {TOUCHED} && echo touched"
 _TALL = "\n".join(f"  echo line {n} of a command that is taller than the screen" for n in range(60))
 LONG_COMMAND = f"for n in 1 2; do\n{_TALL}\ndone"
 ASK_CODEX = "synapse send codex --return 'your turn #scenario:ping 7'"
+ASK_A = "$SYNAPSE_TEST/synapse-command send a --return 'your turn #scenario:ping 9'"  # a script of the test's
 NOTES = "notes.txt"  # to be put into the working directory
 NOTES_TEXT = "synapse notes: the answer is 42\n"
 
@@ -206,6 +207,10 @@ def _ask_codex(prompt: str, results: Sequence[str]) -> list[Step]:
     return [Say(f"Codex says {results[-1].strip()}, no more.")]
 
 
+def _ask_a(prompt: str, results: Sequence[str]) -> list[Step]:
+    return [Say(f"a says {results[-1].split()[-1]}.")] if results else [Run(ASK_A)]
+
+
 def _two_messages(prompt: str, results: Sequence[str]) -> list[Step]:
     if not results:
         return [Say("First I read the notes."), Read(NOTES)]
@@ -236,6 +241,7 @@ _SCENARIOS: dict[str, Callable[[str, Sequence[str]], list[Step]]] = {
     "review": _always(Wait(4), Say(REVIEW)),
     "two-messages": _two_messages,
     "ask-codex": _ask_codex,
+    "ask-a": _ask_a,
     "subagent": _subagent,
     "summary": _always(Wait(2), Say("<summary>They played ping and pong.</summary>")),
     "looks-like-a-prompt": _always(Say(LOOKS_LIKE_A_PROMPT)),

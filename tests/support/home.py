@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import signal
@@ -89,6 +90,13 @@ class Home:
     def agents(self) -> dict[str, Entry]:
         """The live agents by name."""
         return {str(entry["name"]): entry for entry in self.registry.list_agents().values()}
+
+    def inside(self, name: str) -> dict[str, str]:
+        """The variables of a command that the agent runs: known by the id that a CLI gives its tools."""
+        agent_id = str(self.agents()[name]["agent_id"])
+        told = {"variable": "TEST_SESSION", "session": f"session of {name}"}
+        (self.path / "synapse" / "agents" / agent_id / "session.json").write_text(json.dumps(told))
+        return {told["variable"]: told["session"]}
 
     def profile(self, name: str, text: str) -> None:
         folder = self.path / "synapse" / "profiles"

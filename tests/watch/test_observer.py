@@ -475,3 +475,27 @@ def test_an_echo_with_nothing_after_it_waits_for_a_prompt() -> None:
     program.after(5)
     (turn,) = program.observer.turns.finished
     assert (turn.outcome, turn.reply) == ("completed", "")
+
+
+def test_codex_is_not_ready_while_its_server_starts() -> None:
+    """It is silent then, for 20 s on a busy machine, and its composer is there already."""
+    codex = Agent("codex")
+    codex.writes("\x1b[2J")
+    assert codex.after(5) == PROCESSING
+    head = "\x1b[2J\x1b[H\r\n  >_ OpenAI Codex (v0.166.0)\r\n     ~/work\r\n\r\n"
+    codex.writes(f"{head}› Ask Codex to do anything\r\n\r\n\r\n  ? for shortcuts")
+    assert codex.after(20) == PROCESSING
+    codex.writes(f"{head}› [A2A:x:y] hello\r\n\r\n  Waiting for startup  · esc cancel")
+    assert codex.after(20) == PROCESSING
+    codex.writes(
+        f"{head}› Ask Codex to do anything\r\n\r\n  gpt · ~/work\r\n  ← for agents · ? for shortcuts"
+    )
+    codex.writes("\x1b]7501;state=idle:app=codex\x07")
+    assert codex.after(1) == READY
+
+
+def test_codex_without_a_status_line_is_ready_if_it_says_so() -> None:
+    codex = Agent("codex")
+    codex.writes("\x1b[2J\x1b[H\r\n  >_ OpenAI Codex (v0.166.0)\r\n     ~/work\r\n\r\n")
+    codex.writes("› Ask Codex to do anything\r\n\r\n\r\n  ? for shortcuts\x1b]7501;state=idle:app=codex\x07")
+    assert codex.after(5) == READY

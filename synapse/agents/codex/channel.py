@@ -1,7 +1,6 @@
-"""Codex: its notify program, and the rollout file of the thread."""
+"""Codex: the rollout file of the thread that it shows, and its notify program where it runs embedded."""
 
 import datetime
-import json
 import os
 import re
 from collections.abc import Mapping, Sequence
@@ -9,13 +8,21 @@ from dataclasses import replace
 from typing import Any
 
 from synapse.agents.base import HOOK, TRANSCRIPT, Channel, Surroundings, changed_at, text_of
+from synapse.agents.codex.threads import (
+    Threads,
+    is_rollout,
+    item_text,
+    mark_in,
+    prompt_of,
+    thread_of,
+    whose_thread,
+)
 from synapse.agents.errors import ReportedError, reported_error, text_in
 from synapse.agents.facts import Fact, PromptAccepted, Said, StateSeen, ToolUsed, TurnEnded, tokens_used
 from synapse.agents.requests import ToolRequest, tool_request
 from synapse.agents.tail import JsonlTail
-from synapse.registry import PROCESSING, READY
+from synapse.registry import PROCESSING, READY, STATUSES
 
-FIRST_LINE = 4 * 1024 * 1024  # it holds the whole system prompt
 _ERRORS = {
     "context_window_exceeded": "CONTEXT_LIMIT",
     "http_connection_failed": "NETWORK_ERROR",
@@ -28,20 +35,36 @@ _HARMLESS = ("active_turn_not_steerable", "thread_rollback_failed")  # the turn 
 
 
 class CodexChannel(Channel):
-    """Follows every thread of the human: /new and /resume change the thread, and the files stay open."""
+    """Follows the thread of the human, which /new and /resume change.
+
+    If Codex runs embedded it holds the rollouts of its threads open. Otherwise its shared server does, and
+    those of its other terminals too: then the thread is the one that got what was submitted here."""
 
     name = "codex"
     tells = tells_all = True
+    session_variable = "CODEX_THREAD_ID"
 
     def __init__(self, surroundings: Surroundings) -> None:
         super().__init__(surroundings)
         self._rollouts: dict[str, JsonlTail] = {}  # by thread
         self._folders: dict[str, float] = {}  # where new ones appear, and when one last did
+        self._threads = Threads(surroundings)
+        self._by_content = False  # whether the rollout was found by what was submitted
         self._prompted = False  # whether the task that runs began with a message
+        self._running = False
         self._said_by_turn = 0
-        self._calls: dict[
-            str, ToolRequest
-        ] = {}  # without a result; they are written before the human is asked
+        # Calls without a result: they are written before the human is asked.
+        self._calls: dict[str, ToolRequest] = {}
+        self._taken_up = self._take_up()
+
+    def _take_up(self) -> bool:
+        """Follow the thread that an earlier host of this run has found."""
+        kept = self.read_session()
+        path, offset = kept.get("path"), kept.get("offset")
+        if not isinstance(path, str) or not isinstance(offset, int):
+            return False
+        self._follow(path, offset)
+        return True
 
     def on_event(self, event: Mapping[str, Any]) -> list[Fact]:
         known = set(self._rollouts)
@@ -57,31 +80,69 @@ class CodexChannel(Channel):
             return facts + _notified(event)  # the file of a resumed thread is read from here on
         return facts  # the rollout has reported it, or it is the thread that makes titles
 
+    def submitted(self, text: str | None = None) -> None:
+        if text and text.strip():
+            self._taken_up = False
+            self._threads.submitted(text)
+
     def poll(self) -> list[Fact]:
-        if not self._rollouts or any(changed_at(path) != at for path, at in self._folders.items()):
+        is_new = any(changed_at(path) != at for path, at in self._folders.items())
+        if not self._by_content and (not self._rollouts or is_new):
             self._find()
-        return self._read()
+        facts = self._read()
+        if self._by_content or not self._rollouts:
+            facts += self._search()
+        return facts
+
+    def _search(self) -> list[Fact]:
+        place = self._threads.search([rollout.path for rollout in self._rollouts.values()])
+        if place is None:
+            return []
+        left: list[Fact] = [TurnEnded(TRANSCRIPT, "interrupted")] if self._running and self._prompted else []
+        self._follow(place.path, place.offset)
+        self.keep_session(thread_of(place.path), path=place.path, offset=place.offset)
+        return left + self._read()
+
+    def _follow(self, path: str, offset: int) -> None:
+        self._rollouts = {thread_of(path): JsonlTail(path, offset=offset)}
+        self._by_content = True
+        self._running = self._prompted = False
 
     def _read(self) -> list[Fact]:
         facts: list[Fact] = []
-        for rollout in self._rollouts.values():
+        for thread, rollout in list(self._rollouts.items()):
             for line in rollout.read_new():
                 payload = line.get("payload")
-                if isinstance(payload, dict):
-                    facts += self._line(str(line.get("type", "")), payload)
+                if not isinstance(payload, dict):
+                    continue
+                kind = str(line.get("type", ""))
+                prompt = prompt_of(payload) if kind == "event_msg" else None
+                if prompt is not None and not self._is_ours(thread, prompt):
+                    del self._rollouts[thread]
+                    facts.append(StateSeen(TRANSCRIPT, STATUSES, "its thread was resumed elsewhere"))
+                    break
+                facts += self._line(kind, payload)
         return facts
+
+    def _is_ours(self, thread: str, prompt: str) -> bool:
+        """A thread that gets the message of another agent has been left here and resumed there."""
+        self._threads.found(prompt)
+        mark = mark_in(prompt)
+        if self._by_content:
+            return not mark or self._taken_up or mark in self._threads.marks
+        if thread != self.session:
+            self.keep_session(thread)
+        return True
 
     def _find(self) -> None:
         """Find the rollouts that the agent holds open, except those of its subagents."""
-        root = self.surroundings.env.get("CODEX_HOME") or os.path.join(self.surroundings.home, ".codex")
-        sessions = os.path.join(root, "sessions") + os.sep
+        sessions = self._threads.root + os.sep
         again = False  # a file that has only just been made
         for path in self.surroundings.open_files(".jsonl"):
-            name = os.path.basename(path)
-            thread = name.removesuffix(".jsonl")[-36:]
-            if thread in self._rollouts or not path.startswith(sessions) or not name.startswith("rollout-"):
+            thread, name = thread_of(path), os.path.basename(path)
+            if thread in self._rollouts or not path.startswith(sessions) or not is_rollout(name):
                 continue
-            whose = _whose(path)
+            whose = whose_thread(path)
             if whose == "human":
                 # The file of a resumed thread is older than this run, and has turns that are over.
                 begun_before = _begun_before(path, self.surroundings.started_at)
@@ -118,20 +179,22 @@ class CodexChannel(Channel):
 
     def _event(self, what: str, payload: Mapping[str, Any]) -> list[Fact]:
         if what == "task_started":
-            self._prompted = False
+            self._prompted, self._running = False, True
             return [StateSeen(TRANSCRIPT, (PROCESSING,), "rollout task_started")]
-        if what == "item_completed":
-            facts = _item(payload.get("item"))
-            self._prompted = self._prompted or any(isinstance(fact, PromptAccepted) for fact in facts)
-            return facts
-        if what == "user_message":  # older versions have two separate events
+        prompt = prompt_of(payload)
+        if prompt is not None:
             self._prompted = True
-            return [PromptAccepted(TRANSCRIPT, text_of(payload.get("message")))]
-        if what == "agent_message":
+            return [PromptAccepted(TRANSCRIPT, prompt)]
+        item = payload.get("item")
+        if what == "item_completed" and isinstance(item, dict) and item.get("type") == "AgentMessage":
+            return [Said(TRANSCRIPT, item_text(item), str(item.get("id", "")))]
+        if what == "agent_message":  # older versions
             self._said_by_turn += 1
             return [Said(TRANSCRIPT, text_of(payload.get("message")), str(self._said_by_turn))]
         if what == "token_count":
             return _tokens(payload)
+        if what in ("task_complete", "turn_aborted"):
+            self._running = False
         if what == "task_complete":
             message = payload.get("last_agent_message")
             ready = StateSeen(TRANSCRIPT, (READY,), "rollout task_complete")
@@ -184,33 +247,6 @@ def _notified(event: Mapping[str, Any]) -> list[Fact]:
         TurnEnded(HOOK, "completed", message if isinstance(message, str) else None),
         StateSeen(HOOK, (READY,), "notify agent-turn-complete"),
     ]
-
-
-def _whose(path: str) -> str:
-    """Whether a human has begun the thread or another agent, by the file's first line."""
-    try:
-        with open(path, "rb") as file:
-            line = file.readline(FIRST_LINE)
-        payload = json.loads(line).get("payload") if line.endswith(b"\n") else None
-    except (OSError, ValueError, AttributeError, RecursionError):
-        return "human"  # the default
-    source = payload.get("source") if isinstance(payload, dict) else None
-    if not line.endswith(b"\n") and len(line) < FIRST_LINE:
-        return "unknown"
-    return "human" if source is None or isinstance(source, str) else "agent"
-
-
-def _item(item: object) -> list[Fact]:
-    if not isinstance(item, dict):
-        return []
-    parts = item.get("content")
-    parts = parts if isinstance(parts, list) else []
-    text = "".join(text_of(part.get("text")) for part in parts if isinstance(part, dict))
-    if item.get("type") == "UserMessage":
-        return [PromptAccepted(TRANSCRIPT, text)]
-    if item.get("type") == "AgentMessage":
-        return [Said(TRANSCRIPT, text, str(item.get("id", "")))]
-    return []
 
 
 def _begun_before(path: str, moment: float) -> bool:

@@ -1,22 +1,57 @@
-"""The launch flag of Codex: its notify program."""
+"""The launch flags of Codex where it runs embedded: its notify program.
+
+Any `-c` separates it from its shared server, with a warning at every start and without its view of agents, so
+by default it gets no flag at all.
+"""
 
 from __future__ import annotations
 
 import os
 
 from synapse.agents.flags import hook_command, values
-from synapse.base import jsontext
+from synapse.base import files, jsontext
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+CACHE = "codex-flags.json"
+PATIENCE = 10.0  # seconds for its help, which takes half a second
+
 
 def arguments(args: Sequence[str], env: Mapping[str, str]) -> list[str]:
+    return []
+
+
+def embedded_arguments(program: str, args: Sequence[str], env: Mapping[str, str]) -> list[str]:
+    quiet = ["--no-daemon"] if "--no-daemon" not in args and _knows_no_daemon(program, env) else []
     if any(value.replace(" ", "").startswith("notify=") for value in values(args, "-c", "--config")):
-        return []
+        return quiet
     command = [*hook_command("codex"), *_users_notify(args, env)]
-    return ["-c", f"notify={jsontext.dumps(command)}"]
+    return [*quiet, "-c", f"notify={jsontext.dumps(command)}"]
+
+
+def _knows_no_daemon(program: str, env: Mapping[str, str]) -> bool:
+    """Whether its help names the flag: an older version refuses it. Asked once for each installed program."""
+    try:
+        status = os.stat(os.path.realpath(program))
+    except OSError:
+        return False
+    key: list[object] = [os.path.realpath(program), status.st_size, status.st_mtime_ns]
+    known = files.cached(CACHE, key)
+    if not isinstance(known, bool):
+        import subprocess
+
+        asked = [program, "--help"]
+        try:
+            done = subprocess.run(
+                asked, env=env, stdin=subprocess.DEVNULL, capture_output=True, timeout=PATIENCE
+            )
+        except (OSError, subprocess.TimeoutExpired):
+            return False
+        known = b"--no-daemon" in done.stdout
+        files.cache(CACHE, key, known)
+    return known
 
 
 def _users_notify(args: Sequence[str], env: Mapping[str, str]) -> list[str]:

@@ -72,7 +72,7 @@ class Conversation:
         reply: Reply | None = None,
         expires: float | None = None,
     ) -> None:
-        self._directory = open_directory(Origin.from_environment())
+        self._directory = open_directory(Origin.of_this_process())
         self._timeout = timeout
         self._priority = priority
         self._expires = expires
