@@ -1,17 +1,20 @@
-"""Draws the inbox on the human's terminal when the agent's output pauses, and again after every output."""
+"""Draws the inbox on the human's terminal when the agent's output pauses, and again with every output.
+
+While something is drawn, the relay keeps new output for a few milliseconds until the drawing over it comes.
+"""
 
 import base64
 import json
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import NamedTuple, Protocol
 
 from synapse.messages.inbox import Action, Close, Copy, Inbox
 from synapse.messages.placement import ASK_AGAIN, NEVER, Placement
 from synapse.relay import wire
-from synapse.terminal.overlay import Box, drawable_area, paint, repaint
+from synapse.terminal.overlay import Box, Painting, drawable_area, paint, repaint
 from synapse.terminal.screen import Screen
 
 DRAW_INTERVAL = 0.05  # seconds between two drawings
@@ -79,6 +82,7 @@ _AFTER_REPAINT = {State.STAINED: State.CLEAN, State.SPILT: State.REPAINTED}
 
 class _Drawing(NamedTuple):
     number: int
+    at: int  # the position in the agent's output
     boxes: list[Box]
     once: bytes
     erase: bytes
@@ -89,15 +93,21 @@ class _Drawings:
     """The drawings sent to the relay."""
 
     count: int = 0
-    asked: _Drawing | None = None  # the relay has not answered yet
-    shown: _Drawing | None = None
-    left_at: float = NEVER  # when a drawing was last erased
-    missed: bool = False  # something has changed since then
+    asked: dict[int, _Drawing] = field(default_factory=dict)  # the relay has not answered yet
+    up: _Drawing | None = None  # the last one, unless it was refused or removed
+    shown: _Drawing | None = None  # the same, if it is on the terminal and no output has come since
+    left_at: float = NEVER  # when a drawing was last on the terminal
+    missed: bool = False  # something has changed since the last one was sent
     once: bytes = b""  # sent with the next drawing, such as a copy to the clipboard
 
-    def leave(self, now: float) -> None:
+    def outdate(self, now: float) -> None:
+        """Output has come, after which it must be drawn again."""
         if self.shown is not None:
             self.shown, self.left_at = None, now
+
+    def leave(self, now: float) -> None:
+        self.outdate(now)
+        self.up = None
 
 
 @dataclass
@@ -132,6 +142,9 @@ class Display:
         self._opened = _Opened()
         self._chord = False  # the relay looks for the chord that opens the panel
         self._calm_at = NEVER  # nothing is drawn before
+        self._following = False  # it is drawn again as soon as all output is read
+        self._cursor_row = 0  # where the cursor was in the last pause
+        self._output_at = NEVER
 
     def frame(self, kind: int, payload: bytes) -> None:
         if kind == wire.OVERLAID:
@@ -151,10 +164,32 @@ class Display:
         self._timer.after(0.0)
 
     def output(self, data: bytes) -> None:
-        self._drawings.leave(self.clock())
+        self._output_at = self.clock()
+        self._drawings.outdate(self._output_at)
         self._placement.learn(data)
+        if self._drawings.up is not None:
+            self._follow()
         if self._chord or self._state in _IS_STAINED:
             self._timer.after(OUTPUT_PAUSE)
+
+    def _follow(self) -> None:
+        """Draw the same again after this output. Within synchronised output at once: the agent's end mark
+        would show the screen without it. Otherwise after all output that has come."""
+        if self.screen.mode(2026):
+            self._draw_again()
+        elif not self._following:
+            self._following = True
+            self.later(0.0, self._draw_again)
+
+    def _draw_again(self) -> None:
+        self._following = False
+        up = self._drawings.up
+        if up is None or up.at == self.written():
+            return
+        if not self._placement.is_known:
+            self._drawings.leave(self.clock())  # the relay erases it with the output
+        elif (painting := paint(self.screen, up.boxes)) is not None:
+            self._send(up.boxes, painting)
 
     def resized(self) -> None:
         now = self.clock()
@@ -168,7 +203,8 @@ class Display:
 
     def console_changed(self, present: bool) -> None:
         self._state = State.CLEAN if present else State.ABSENT
-        self._drawings.shown, self._drawings.left_at = None, NEVER
+        self._drawings.leave(NEVER)
+        self._drawings.left_at = NEVER
         self._placement.console_changed()
         self.inbox.focus(False)
         self._tell_state()
@@ -181,22 +217,26 @@ class Display:
 
     def _overlaid(self, number: int, outcome: str) -> None:
         drawings = self._drawings
-        asked = drawings.asked
-        if asked is None or asked.number != number:
+        asked = drawings.asked.pop(number, None)
+        if asked is None:
             return
-        drawings.asked = None
+        is_last = drawings.up is asked
         if outcome == wire.SHOWN:
-            drawings.shown = asked
+            drawings.left_at = self.clock()
+            if asked.at == self.written() and (is_last or not asked.boxes):
+                drawings.shown = asked
             self._opened.seen = self._opened.seen or bool(asked.boxes)
             if not asked.boxes:
                 self._state = _AFTER_REPAINT.get(self._state, self._state)
             if asked.once == drawings.once:
                 drawings.once = b""
+        elif is_last:
+            drawings.up = None
         if outcome in (wire.STALE, wire.BUSY):
             self._timer.after(OUTPUT_PAUSE if outcome == wire.STALE else TRY_AGAIN)
-        elif drawings.missed:
+        elif drawings.missed and not drawings.asked:
             self._timer.after(0.0)
-        drawings.missed = False
+            drawings.missed = False
 
     def _place(self, row: int, column: int, at: int) -> None:
         """The position of the terminal's cursor after `at` bytes of the agent's output."""
@@ -254,7 +294,7 @@ class Display:
         drawings = self._drawings
         if self._state is State.ABSENT:
             return
-        if drawings.asked is not None:
+        if drawings.asked:
             drawings.missed = True
             return
         self._timer.last = now = self.clock()
@@ -265,7 +305,9 @@ class Display:
             self._timer.at(self._calm_at)
             return
         size, above = self._placement.free()
-        boxes = self.inbox.picture(size, self.screen.cursor[1] - above)
+        if now - self._output_at >= OUTPUT_PAUSE:  # during a repaint the cursor is anywhere
+            self._cursor_row = self.screen.cursor[1]
+        boxes = self.inbox.picture(size, self._cursor_row - above)
         boxes = [box._replace(y=box.y + above) for box in boxes]
         if (wait := self.inbox.next_change()) is not None:
             self._timer.at(now + wait)
@@ -273,7 +315,7 @@ class Display:
             return
         if boxes or drawings.once:
             self._paint(boxes)
-        elif drawings.shown is not None:
+        elif drawings.up is not None:
             drawings.leave(now)
             self.send(wire.pack_overlay({"id": 0, "sync": not self.screen.mode(2026)}))
 
@@ -284,9 +326,12 @@ class Display:
         if (painting := paint(self.screen, boxes)) is None:
             self._timer.after(TRY_AGAIN)
             return
-        shown, once = self._drawings.shown, self._drawings.once
-        over = shown.number if shown is not None and _shape(shown.boxes) == _shape(boxes) else 0
-        self._put(boxes, once + painting.draw, painting.erase, painting.synchronise, over)
+        self._send(boxes, painting)
+
+    def _send(self, boxes: list[Box], painting: Painting) -> None:
+        up = self._drawings.up
+        over = up.number if up is not None and _shape(up.boxes) == _shape(boxes) else 0
+        self._put(boxes, self._drawings.once + painting.draw, painting.erase, painting.synchronise, over)
 
     def _repaint(self) -> None:
         if not self._placement.is_known and self._placement.questions_left:
@@ -315,8 +360,10 @@ class Display:
         drawings.count += 1
         cols, rows = self.screen.size
         once = drawings.once if boxes or self._state not in _IS_STAINED else b""
-        drawings.asked = _Drawing(drawings.count, boxes, once, erase)
-        header = {"id": drawings.count, "at": self.written(), "cols": cols, "rows": rows}
+        made = _Drawing(drawings.count, self.written(), boxes, once, erase)
+        drawings.asked[made.number] = made
+        drawings.up = made if erase else None
+        header = {"id": made.number, "at": made.at, "cols": cols, "rows": rows}
         self.send(wire.pack_overlay({**header, "over": over, "sync": sync}, draw, erase))
 
 

@@ -87,14 +87,14 @@ def test_a_toast_ends_by_itself() -> None:
     assert_same(world.terminal, world.model)
 
 
-def test_nothing_is_drawn_more_often_than_twenty_times_a_second() -> None:
+def test_under_steady_output_it_is_drawn_again_every_three_milliseconds_at_most() -> None:
     world = World()
     sent(world)
     before = world.drawings
     for _ in range(1000):
         world.output(b"x")
         world.pass_time(0.001)
-    assert 2 <= world.drawings - before <= 21
+    assert 200 <= world.drawings - before <= 340
 
 
 def with_a_panel() -> World:
@@ -159,7 +159,7 @@ def test_a_young_model_draws_nothing_over_what_it_has_not_seen() -> None:
     assert world.drawings == 1
     world.output(b"\r\n" * 60)
     world.pass_time(0.3)
-    assert world.drawings == 2
+    assert world.drawings > 1
 
 
 def test_a_panel_that_cannot_be_seen_takes_no_keys() -> None:
@@ -205,7 +205,7 @@ def test_a_recorded_session_with_messages_coming_in_all_the_time(case: Path, see
             world.display.changed()
         if rng.random() < often:
             world.type(rng.choice((b"\x1do", b"j", b"\x1b[6~", b"q", b"n")))
-    world.settle()
+    world.pass_time(0.01)
     world.lift()
     assert world.drawings > 3
     assert_same(world.terminal, world.model, scrollback=True)
