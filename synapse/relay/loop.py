@@ -320,6 +320,7 @@ class Relay:
             self.front.show_snapshot(payload)
         elif kind == wire.READY:
             self._link.ready = True
+            self.front.overlay_layer.host_came()
             self._on_ready()
         elif kind == wire.INJECT:
             self.injector.inject(

@@ -36,7 +36,7 @@ class OverlayLayer:
         self._keys = chord
         self._tell = tell
         self._made: Chord | None = None
-        self._watching = False  # there is something that the chord could open
+        self._watching = False  # there is a host that can show something
         self._stream: KeyStream | None = None  # the keys since the overlay has the focus
         self._given = bytearray()  # those that the host was given
         self._shown = 0  # the number of the drawing that is on the screen
@@ -124,10 +124,9 @@ class OverlayLayer:
         return self.remove() if self._aside else self.forget()
 
     def set_state(self, payload: bytes) -> bytes:
-        """Whether the host wants to know of the chord, and whether it still wants the keys. Returns the keys
-        that it was given and has not used: they are for the agent."""
+        """Whether the host still wants the keys. Returns those that it was given and has not used: they are
+        for the agent."""
         state = jsontext.loads(payload.decode())
-        self._watching = bool(state["chord"])
         rest = b""
         if not state["focus"]:
             used = state.get("used")
@@ -135,6 +134,9 @@ class OverlayLayer:
                 rest = bytes(self._given[used:]) + (self._stream.held if self._stream is not None else b"")
             self._set_focus(False)
         return rest
+
+    def host_came(self) -> None:
+        self._watching = True
 
     def host_gone(self) -> None:
         self._watching = False

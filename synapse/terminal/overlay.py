@@ -93,8 +93,29 @@ def paint(screen: Screen, boxes: Sequence[Box]) -> Painting | None:
     return Painting(draw.encode(), erase.encode(), not cursor.synchronised)
 
 
-def repaint(screen: Screen) -> bytes | None:
-    """The bytes that draw the whole visible screen again, after a resize under a box."""
+def paint_aside(screen: Screen, boxes: Sequence[Box]) -> Painting | None:
+    """The same on the alternate screen, which the program is not using. Whoever writes it enters that screen
+    first, and stays there until the bytes that erase it, which leave it again."""
+    cursor = screen.drawing_cursor()
+    if cursor is None or screen.alternate_screen:
+        return None
+    cols, rows = screen.size
+    out = ["\x1b[?25l\x1b]8;;\x1b\\\x1b(B\x0f\x1b[4l\x1b[?6l\x1b[?7l"]
+    out += (f"{_move(0, y)}\x1b[0m\x1b[2K" for y in range(rows))
+    for box in boxes:
+        width = min(box.width, cols - box.x)
+        for y, line in enumerate(box.lines[: max(rows - box.y, 0)], box.y):
+            out.append(_move(box.x, y) + _line(line, box.x, width, False, False, cols - 1))
+    erase = "\x1b[?6h" if cursor.origin is not None else ""
+    erase += "\x1b[?7h" if cursor.autowrap else ""
+    erase += "\x1b[4h" if cursor.insert else ""
+    erase += "\x1b[?1049l\x1b[0m" + cursor.pen + ("\x1b[?25h" if cursor.visible else "")
+    return Painting("".join(out).encode(), erase.encode(), not cursor.synchronised)
+
+
+def repaint(screen: Screen, first: int = 0, down: int = 0) -> bytes | None:
+    """The bytes that draw the visible screen again from row `first` on, after a resize under a box; `down`
+    so many rows, to move it."""
     cursor = screen.drawing_cursor()
     if cursor is None:
         return None
@@ -102,20 +123,22 @@ def repaint(screen: Screen) -> bytes | None:
     rows = screen.rows(0, count)
     if any(row.unrepeatable for row in rows):
         return None
-    out = [_prologue(cursor), *(f"{_move(0, y)}\x1b[0m\x1b[2K" for y in range(count))]
+    out = [_prologue(cursor), *(f"{_move(0, y)}\x1b[0m\x1b[2K" for y in range(first, count))]
     joined = False
-    for y, row in enumerate(rows):
-        below = rows[y + 1].cells[0] if row.wrapped and y + 1 < count and y != cursor.bottom else _NOTHING
+    for y in range(max(first, -down), min(count, count - down)):
+        row = rows[y]
+        ends = y + 1 >= count or y + down == cursor.bottom
+        below = rows[y + 1].cells[0] if row.wrapped and not ends else _NOTHING
         moved = below.width == 2 and not row.cells[-1].text and row.cells[-1].width == 1
         # Written past its end, so that the terminal joins it to the next row again.
         goes_on = bool(below.text) and (moved or bool(row.cells[-1].text) or not row.cells[-1].width)
         marked = len(row.cells[-1].text) > 1  # without autowrap a combining mark does not join the last cell
         out.append("\x1b[?7h" if goes_on or joined or marked else "\x1b[?7l")
-        out.append(_cells(row.cells[:-1] if moved else row.cells, 0, y, row.wrapped, joined))
+        out.append(_cells(row.cells[:-1] if moved else row.cells, 0, y + down, row.wrapped, joined))
         joined = goes_on
     out.append("\x1b[?7l")
     last = [Row(rows[cursor.y].cells[-2:])] if cursor.wraps else []
-    return ("".join(out) + _epilogue(cursor, last, not cursor.visible)).encode()
+    return ("".join(out) + _epilogue(cursor._replace(y=cursor.y + down), last, not cursor.visible)).encode()
 
 
 def _clipped(box: Box, free: Area) -> Box:
@@ -250,12 +273,14 @@ def shift(screen: Screen, rows: int) -> bool:
         return True
     if screen.mode(6) or _REGION.search(screen.snapshot()[-200:]):
         return False  # only a part of the screen would move
-    x, y = screen.cursor
+    y = screen.cursor[1]
     lines = screen.text().split("\n")
     lines += [""] * (screen.size[1] - len(lines))
     if not 0 <= y + rows < screen.size[1] or any(
         line.strip() for line in (lines[-rows:] if rows > 0 else lines[:-rows])
     ):
         return False
-    screen.feed(b"\x1b[H\x1b[%d%b\x1b[%d;%dH" % (abs(rows), b"L" if rows > 0 else b"M", y + rows + 1, x + 1))
+    if (data := repaint(screen, down=rows)) is None:
+        return False
+    screen.feed(data)
     return True

@@ -162,14 +162,51 @@ def test_a_young_model_draws_nothing_over_what_it_has_not_seen() -> None:
     assert world.drawings > 1
 
 
-def test_a_panel_that_cannot_be_seen_takes_no_keys() -> None:
-    for world in (World(young=True), World((15, 3))):
-        world.output(b"half a screen\r\n")
-        sent(world)
-        world.type(b"\x1do")
-        world.pass_time(0.1)
-        world.type(b"hello")
-        assert world.agent == b"hello" and world.drawings == 0
+@pytest.mark.parametrize(("size", "young", "shows"), [((80, 24), True, "╭─"), ((15, 3), False, "too small")])
+def test_where_nothing_can_be_drawn_over_the_agent_the_panel_is_on_the_alternate_screen(
+    size: tuple[int, int], young: bool, shows: str
+) -> None:
+    world = World(size, young=young)
+    world.output(b"half\r\n\x1b[1;31mscreen")
+    sent(world)
+    world.type(b"\x1do")
+    world.pass_time(0.3)
+    assert shows in world.shown() and world.terminal.alternate_screen
+    world.output(b" more\r\n")
+    world.type(b"j")
+    world.pass_time(0.3)
+    assert shows in world.shown() and "more" not in world.shown()
+    world.type(b"q")
+    world.pass_time(0.3)
+    assert_same(world.terminal, world.model, scrollback=True)
+    world.type(b"hello")
+    assert world.agent == b"hello"
+
+
+def test_output_behind_the_panel_on_the_alternate_screen_is_bounded() -> None:
+    world = World(young=True)
+    sent(world)
+    world.type(b"\x1do")
+    world.pass_time(0.3)
+    assert world.terminal.alternate_screen
+    for number in range(300):
+        world.output(b"%d " % number + b"x" * 4096 + b"\r\n")
+        assert world.layer.waiting <= 1024 * 1024
+    world.lift()
+    world.settle()
+    assert_same(world.terminal, world.model, scrollback=True)
+
+
+def test_the_chord_shows_a_panel_when_nothing_has_come_yet() -> None:
+    world = World()
+    world.output(b"$ agent\r\n")
+    world.type(b"\x1d\x1b[111;;111u")  # as kitty writes the key with its text
+    world.pass_time(0.3)
+    assert "nothing has come in yet" in world.shown()
+    world.type(b"qx")
+    world.pass_time(0.3)
+    assert world.agent == b"x"
+    assert_same(world.terminal, world.model)
 
 
 @pytest.mark.parametrize("case", cases()[::4], ids=lambda p: f"{p.parent.name}-{p.name}")
@@ -235,7 +272,7 @@ def test_no_key_is_the_overlays_before_the_chord_and_after_the_host() -> None:
     layer = OverlayLayer(CHORD, told.append)
     every = bytes(range(256)) + b"\x1do\x1b[200~x\x1b[201~"
     assert layer.take(every) == every
-    layer.set_state(b'{"chord": true, "focus": false}')
+    layer.host_came()
     assert layer.take(b"ab\x1d") == b"ab"
     assert layer.take(b"x") == b"\x1dx"
     assert layer.take(b"a\x1dojk\x1b[I\x1b[12;4Rq\x1b[<65;3;4M") == b"a\x1b[I\x1b[12;4R"
@@ -254,7 +291,7 @@ def test_no_key_is_the_overlays_before_the_chord_and_after_the_host() -> None:
 
 def test_the_chord_again_takes_the_focus_back_whatever_the_host_does() -> None:
     layer = OverlayLayer(CHORD, lambda _: None)
-    layer.set_state(b'{"chord": true, "focus": false}')
+    layer.host_came()
     assert layer.take(b"\x1do") == b""
     assert layer.take(b"zz\x1dohello") == b"hello"
     assert not layer.focused

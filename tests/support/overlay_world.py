@@ -38,6 +38,7 @@ class World:
         self.agent = b""  # the keys that reached the agent
         self.actions: list[Action] = []
         self.layer = OverlayLayer(CHORD, self.to_host.append)
+        self.layer.host_came()
         self.inbox = Inbox(lambda: self.now)
         self.size = size
         self.drawings = 0
@@ -119,8 +120,8 @@ class World:
                 self.model.feed(payload)
                 self.display.output(payload)
             elif kind == wire.RESIZE:
-                self.model.resize(*wire.unpack_size(payload))
                 self.display.resized()
+                self.model.resize(*wire.unpack_size(payload))
             else:
                 self.display.frame(kind, payload)
 
