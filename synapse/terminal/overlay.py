@@ -10,10 +10,11 @@ row continues in the next one, and that a wide character has moved there.
 
 import re
 from collections.abc import Sequence
+from itertools import groupby
 from typing import NamedTuple
 
 from synapse.terminal import cells as measure
-from synapse.terminal.screen import Cell, Cursor, Row, Screen
+from synapse.terminal.screen import Cell, Cursor, Row, Screen, make_screen
 
 _REGION = re.compile(rb"\x1b\[\d+;\d+r")
 
@@ -24,6 +25,8 @@ _WIDE = (("\u2e80", "\ua4cf"), ("\uac00", "\ud7a3"), ("\uff01", "\uff60"))  # wi
 _NOTHING = Cell("")
 _CHARSETS = ("\x1b(", "\x1b)", "\x1b*", "\x1b+", "\x0e", "\x1bn", "\x1bo")  # sequences that select one
 _JOINERS = "\u200d\ufe0f\ufe0e"
+# Emoji of several code points: terminals differ on their width, and so on the columns of what follows them.
+_CLUSTERED = re.compile("[\u200d\ufe0f\u20e3\U0001f1e6-\U0001f1ff\U0001f3fb-\U0001f3ff]")
 _BACKGROUND = re.compile(r"0;(?:4[0-7]|10[0-7]|48;5;\d+|48;2;\d+;\d+;\d+)")
 
 Span = tuple[str, str]  # text without control characters, and the SGR parameters of its look
@@ -68,6 +71,7 @@ def paint(screen: Screen, boxes: Sequence[Box]) -> Painting | None:
     boxes = [box for box in (_clipped(box, free) for box in boxes) if box.width and box.lines]
     drawn, erased = [], []
     edge = screen.size[0] - 1
+    running = _running_rows(screen, boxes)
     for box in boxes:
         left, right = box.x - 2, box.x + box.width + 1  # a wide character may cross each edge
         rows = screen.rows(box.y, box.y + len(box.lines), left, right)
@@ -80,7 +84,7 @@ def paint(screen: Screen, boxes: Sequence[Box]) -> Painting | None:
                 return None
             drawn_line = _line(line, box.x - before, box.width, before, after, edge)
             drawn.append(_move(box.x - before, y) + drawn_line)
-            erased.append(_cells(span, box.x - before, y, row.wrapped))
+            erased.append(running.get(y) or _cells(span, box.x - before, y, row.wrapped))
     last = screen.rows(cursor.y, cursor.y + 1, screen.size[0] - 2) if cursor.wraps else []
     if last and (last[0].unrepeatable or (not last[0].cells[-1].text and last[0].cells[-1].width)):
         return None  # the terminal is about to wrap after an empty cell
@@ -249,6 +253,42 @@ def _cells(cells: Sequence[Cell], x: int, y: int, wrapped: bool, joined: bool = 
     if link:
         out.append("\x1b]8;;\x1b\\")
     return "".join(out)
+
+
+def _running_rows(screen: Screen, boxes: Sequence[Box]) -> dict[int, str]:
+    """The bytes that write rows with emoji of several code points again, where that gives the same cells."""
+    found: dict[int, str] = {}
+    lines = screen.text().split("\n")
+    for y in {y for box in boxes for y in range(box.y, box.y + len(box.lines))}:
+        if y >= len(lines) or not _CLUSTERED.search(lines[y]):
+            continue
+        *above, row = screen.rows(max(y - 1, 0), y + 1)
+        if not (row.wrapped or row.unrepeatable or any(other.wrapped for other in above)):
+            found[y] = _running(row.cells, y)
+            scratch = make_screen(screen.size[0], 1)
+            scratch.feed(b"\x1b[?7l" + (b"\x1b[?2027h" if screen.mode(2027) else b""))
+            scratch.feed(_running(row.cells, 0).encode())
+            if scratch.rows(0, 1)[0].cells != row.cells:
+                del found[y]
+    return found
+
+
+def _running(cells: Sequence[Cell], y: int) -> str:
+    """Clear a row and write it as running text: a terminal then puts everything where it had it, whatever the
+    width that it gives to an emoji."""
+    out = [_move(0, y), "\x1b[0m\x1b[2K"]
+    look, link = "0", ""
+    for cell, group in groupby(cell for cell in cells if cell.width):
+        if cell.link != link:
+            link = cell.link
+            out.append(f"\x1b]8;;{link}\x1b\\")
+        if cell.sgr != look:
+            look = cell.sgr
+            out.append(f"\x1b[{look}m")
+        count = sum(1 for _ in group)
+        blank = not cell.text and _is_plain(cell.sgr)
+        out.append(f"\x1b[{count}X\x1b[{count}C" if blank else (cell.text or " ") * count)
+    return "".join(out) + ("\x1b]8;;\x1b\\" if link else "")
 
 
 def _is_plain(sgr: str) -> bool:

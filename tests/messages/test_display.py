@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import random
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 from synapse.messages.inbox import Answer, HandOver
 from synapse.relay import wire
 from synapse.relay.overlay_layer import OverlayLayer
+from tests.support.note_view import NoteView
 from tests.support.overlay_world import CHORD, World, sent
 from tests.support.replaying import cases, load, pieces
 from tests.support.screen_state import assert_same, state
@@ -246,6 +248,83 @@ def test_a_recorded_session_with_messages_coming_in_all_the_time(case: Path, see
     world.lift()
     assert world.drawings > 3
     assert_same(world.terminal, world.model, scrollback=True)
+
+
+def note_over(world: World, frames: list[tuple[float, bytes]]) -> tuple[float, float]:
+    """The share of the time that a note is seen over these frames, and how often it switches a second."""
+    sent(world)
+    view = NoteView(lambda: "codex: " in world.shown(), world.now)
+    world.on_view = lambda: view.look(world.now)
+    began = renewed = world.now
+    for at, data in frames:
+        while began + at > world.now:
+            world.pass_time(min(began + at - world.now, 10.0))
+            if world.now - renewed >= 10.0:  # before it goes by itself
+                world.inbox.sending("1", "codex", "review this")
+                world.display.changed()
+                renewed = world.now
+        world.output(data)
+    world.pass_time(0.1)
+    return view.figures(world.now)
+
+
+@pytest.mark.parametrize("case", cases(), ids=lambda p: f"{p.parent.name}-{p.name}")
+def test_a_note_over_a_recording_is_seen_nearly_all_the_time(case: Path) -> None:
+    with gzip.open(case / "session.cast.gz", "rt") as file:
+        head, *events = [json.loads(line) for line in file]
+    world = World((head["width"], head["height"]))
+    share, switches = note_over(world, [(at, data.encode()) for at, kind, data in events if kind == "o"])
+    assert share >= 0.95 and switches <= 2
+    world.lift()
+    assert_same(world.terminal, world.model)
+
+
+@pytest.mark.parametrize("every", [1 / 30, 0.012, 0.001])
+@pytest.mark.parametrize(
+    "marks", [(b"", b""), (b"\x1b[?2026h", b"\x1b[?2026l"), (b"\x1b[?2026h", b"\x1b[?2026l\x1b[20;9H")]
+)
+def test_a_note_stays_while_the_agent_repaints(every: float, marks: tuple[bytes, bytes]) -> None:
+    """Also if a frame ends before its last bytes, which move the cursor."""
+    lines = b"".join(b"\x1b[%d;1H\x1b[2Ka line of the frame " % row + b"text " * 9 for row in range(1, 20))
+    frames = [(n * every, marks[0] + lines + b"%d" % n + marks[1]) for n in range(int(1 / every))]
+    world = World()
+    assert note_over(world, frames) == (pytest.approx(1.0), 0.0)
+    world.lift()
+    assert_same(world.terminal, world.model)
+
+
+def test_without_an_answer_of_the_host_output_comes_after_six_milliseconds() -> None:
+    world = World()
+    sent(world)
+    world.to_relay.clear()
+    world.display.screen = world.model
+    world.layer.wait(b"late", world.now)
+    due = world.layer.due
+    assert due is not None and due - world.now <= 0.006
+    assert world.layer.remove().endswith(b"late") and world.layer.due is None
+
+
+def test_a_note_that_was_up_leaves_nothing_when_the_window_gets_narrower() -> None:
+    """The agent began below a shell's prompt; the terminal wraps the row with the note."""
+    world = World()
+    shell = b"".join(b"shell %d\r\n" % n for n in range(5))
+    world.terminal.feed(shell)
+    world.display._placement._known[False] = False
+    words = b"words that fill a line of eighty columns and go on in the next one, as a reply does"
+    world.output(b"agent\r\n" + words + b"\r\nshort\r\n> ")
+    sent(world)
+    assert "codex: sending" in world.shown()
+    world.resize(60, 24)
+    world.pass_time(2.0)
+    assert "codex: sending" in world.shown()
+    world.type(b"\x1do")
+    world.pass_time(0.5)
+    assert "╭─ codex" in world.shown()
+    world.type(b"q")
+    world.pass_time(40.0)
+    lines = world.shown().split("\n")
+    assert lines[:6] == ["shell 0", "shell 1", "shell 2", "shell 3", "shell 4", "agent"]
+    assert lines[6:] == [words.decode()[:60], words.decode()[60:], "short", ">"]
 
 
 def test_the_layer_refuses_what_is_stale_and_tells_so() -> None:
