@@ -13,6 +13,7 @@ from synapse.relay import wire
 from synapse.relay.link import LOOK_AFTER
 from synapse.relay.overlay_layer import OverlayLayer, unfinished
 from synapse.terminal.ghostty import GhosttyScreen
+from tests.support.note_view import NoteView
 
 CHORD = (b"\x1d", b"o")
 
@@ -172,3 +173,21 @@ def sent(world: World, name: str = "1", target: str = "codex") -> None:
     world.inbox.sending(name, target, "review this")
     world.display.changed()
     world.pass_time(0.3)
+
+
+def note_over(world: World, frames: list[tuple[float, bytes]]) -> tuple[float, float]:
+    """The share of the time that a note is seen over these frames, and how often it switches a second."""
+    sent(world)
+    view = NoteView(lambda: "codex: " in world.shown(), world.now)
+    world.on_view = lambda: view.look(world.now)
+    began = renewed = world.now
+    for at, data in frames:
+        while began + at > world.now:
+            world.pass_time(min(began + at - world.now, 10.0))
+            if world.now - renewed >= 10.0:  # before it goes by itself
+                world.inbox.sending("1", "codex", "review this")
+                world.display.changed()
+                renewed = world.now
+        world.output(data)
+    world.pass_time(1.0)
+    return view.figures(world.now)
