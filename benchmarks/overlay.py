@@ -1,4 +1,8 @@
-"""The overlay on recorded screens: the time to make a toast and a panel, and their size in bytes."""
+"""The overlay: the time to make a toast and a panel on recorded screens, and how well a note can be seen.
+
+Over the recordings with a clock of its own, where the host needs no time; and with a real relay and host in
+front of a program that repaints.
+"""
 
 from __future__ import annotations
 
@@ -12,8 +16,13 @@ from benchmarks.table import SYNAPSE, Row, median, percentile, render
 from synapse.messages.inbox import Inbox
 from synapse.terminal.overlay import Box, paint, repaint
 from synapse.terminal.screen import Screen, make_screen
+from tests.support.home import new_home
+from tests.support.overlay_world import World, note_over
+from tests.support.repainting import repainting
 
 RECORDINGS = Path(__file__).parent.parent / "tests" / "recordings"
+REPAINTS = {"30 frames a second": 1 / 30, "output every 12 ms": 0.012}
+WATCHED = 5.0  # seconds
 EVERY = 40  # screens of a recording
 REPLY = "# Result\n\nThe *retry* loop is **fine**: `deadline` is read once.\n\n- first\n- 漢字\n\n" * 12
 
@@ -31,7 +40,47 @@ def run() -> list[Row]:
         figure, _, unit = name.partition(", ")
         rows.append(Row(f"{figure}, median", unit, {SYNAPSE: median(samples)}))
         rows.append(Row(f"{figure}, 95 %", unit, {SYNAPSE: percentile(samples, 95)}))
+    rows += _seen("the recordings", *_over_recordings())
+    for what, every in REPAINTS.items():
+        rows += _over_repaints(what, every)
     return rows
+
+
+def _seen(what: str, share: float, switches: float) -> list[Row]:
+    return [
+        Row(f"note over {what}: visible", "%", {SYNAPSE: share * 100}, ">= 95", share >= 0.95),
+        Row(f"note over {what}: switches", "/s", {SYNAPSE: switches}, "<= 2", switches <= 2),
+    ]
+
+
+def _over_recordings() -> tuple[float, float]:
+    """The share of the time and the switches a second over all of them."""
+    seen = switched = total = 0.0
+    for path in sorted(RECORDINGS.glob("*/*/session.cast.gz")):
+        with gzip.open(path, "rt") as file:
+            head, *events = [json.loads(line) for line in file]
+        world = World((head["width"], head["height"]))
+        output = [(at, data.encode()) for at, kind, data in events if kind == "o"]
+        share, switches = note_over(world, output)
+        span = output[-1][0] + 1.0
+        seen, switched, total = seen + share * span, switched + switches * span, total + span
+    return seen / total, switched / total
+
+
+def _over_repaints(what: str, every: float) -> list[Row]:
+    with new_home() as home, home.ours(), repainting(home, every) as watched:
+        watched.watch(0.5)  # what has gathered
+        without = watched.watch(WATCHED)[2]
+        watched.raise_note()
+        share, switches, ages = watched.watch(WATCHED)
+    added = (percentile(ages, 99) - percentile(without, 99)) * 1000
+    delay = Row(f"output delayed by a note over {what}, p99", "ms", {SYNAPSE: added}, "<= 8", added <= 8)
+    middle = (median(ages) - median(without)) * 1000
+    return [
+        *_seen(what, share, switches),
+        delay,
+        Row(f"output delayed by a note over {what}, median", "ms", {SYNAPSE: middle}, "<= 8", middle <= 8),
+    ]
 
 
 def _inboxes() -> tuple[Inbox, Inbox]:

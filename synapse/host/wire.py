@@ -82,8 +82,8 @@ class RelayFrames:
             controller.injected(str(told["id"]), str(told["outcome"]))
             agent.status.soon()
         elif kind == wire.RESIZE:
-            controller.resized(*wire.unpack_size(payload))
             agent.display.resized()
+            controller.resized(*wire.unpack_size(payload))
         elif kind == wire.RESUMED:
             agent.display.resumed()
         elif kind == wire.CONSOLE:

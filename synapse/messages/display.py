@@ -1,66 +1,29 @@
-"""Draws the inbox on the human's terminal when the agent's output pauses, and again after every output."""
+"""Draws the inbox on the human's terminal when the agent's output pauses, and again with every output.
+
+While something is drawn, the relay keeps new output for a few milliseconds until the drawing over it comes.
+"""
 
 import base64
 import json
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
+from synapse.messages.draw_timer import DRAW_INTERVAL, DrawTimer, Later, Timer
 from synapse.messages.inbox import Action, Close, Copy, Inbox
 from synapse.messages.placement import ASK_AGAIN, NEVER, Placement
 from synapse.relay import wire
-from synapse.terminal.overlay import Box, drawable_area, paint, repaint
+from synapse.terminal.overlay import Box, Painting, drawable_area, paint, paint_aside, repaint
 from synapse.terminal.screen import Screen
 
-DRAW_INTERVAL = 0.05  # seconds between two drawings
-LONGEST_WAIT = 0.25  # seconds that steady output keeps a drawing waiting
 OUTPUT_PAUSE = 0.006  # seconds without output before anything is drawn
 TRY_AGAIN = 0.1  # seconds until a drawing that was refused is tried again
 RESIZE_PAUSE = 0.4  # seconds after a resize before anything is drawn: not while a window is dragged
 DRAWN_LATELY = 1.0  # seconds: a drawing erased this shortly before a resize may have left traces
+ANSWERED_WITHIN = 0.1  # seconds for the terminal to say where its cursor is, before the panel opens
 VISIBLE_WITHIN = 1.0  # seconds: if the panel is not drawn by then, the agent gets the keys back
-
-
-class Timer(Protocol):
-    def cancel(self) -> None: ...
-
-
-Later = Callable[[float, Callable[[], None]], Timer]
-
-
-@dataclass(eq=False, repr=False)
-class DrawTimer:
-    """Draws after a pause in the output, at most 20 times a second. `later` is the loop's call_later."""
-
-    draw: Callable[[], None]
-    later: Later
-    clock: Callable[[], float]
-    last: float = NEVER  # when something was drawn
-    _timer: Timer | None = None
-    _due: float = 0.0
-    _waiting_since: float | None = None
-
-    def after(self, seconds: float) -> None:
-        """Draw once for any number of calls; steady output delays it by LONGEST_WAIT at most."""
-        now = self.clock()
-        if self._waiting_since is None:
-            self._waiting_since = now
-        latest = max(self._waiting_since + LONGEST_WAIT, now)
-        due = min(max(now + seconds, self.last + DRAW_INTERVAL), latest)
-        if self._timer is None or self._due > due or seconds:
-            self.at(due)
-
-    def at(self, due: float) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-        self._due = due
-        self._timer = self.later(max(due - self.clock(), 0.0), self._fire)
-
-    def _fire(self) -> None:
-        self._timer = self._waiting_since = None
-        self.draw()
 
 
 class State(Enum):
@@ -79,9 +42,11 @@ _AFTER_REPAINT = {State.STAINED: State.CLEAN, State.SPILT: State.REPAINTED}
 
 class _Drawing(NamedTuple):
     number: int
+    at: int  # the position in the agent's output
     boxes: list[Box]
     once: bytes
     erase: bytes
+    aside: bool = False  # on the alternate screen, which the agent does not use
 
 
 @dataclass
@@ -89,15 +54,21 @@ class _Drawings:
     """The drawings sent to the relay."""
 
     count: int = 0
-    asked: _Drawing | None = None  # the relay has not answered yet
-    shown: _Drawing | None = None
-    left_at: float = NEVER  # when a drawing was last erased
-    missed: bool = False  # something has changed since then
+    asked: dict[int, _Drawing] = field(default_factory=dict)  # the relay has not answered yet
+    up: _Drawing | None = None  # the last one, unless it was refused or removed
+    shown: _Drawing | None = None  # the same, if it is on the terminal and no output has come since
+    left_at: float = NEVER  # when a drawing was last on the terminal
+    missed: bool = False  # something has changed since the last one was sent
     once: bytes = b""  # sent with the next drawing, such as a copy to the clipboard
 
-    def leave(self, now: float) -> None:
+    def outdate(self, now: float) -> None:
+        """Output has come, after which it must be drawn again."""
         if self.shown is not None:
             self.shown, self.left_at = None, now
+
+    def leave(self, now: float) -> None:
+        self.outdate(now)
+        self.up = None
 
 
 @dataclass
@@ -130,8 +101,11 @@ class Display:
         self._state = State.CLEAN
         self._drawings = _Drawings()
         self._opened = _Opened()
-        self._chord = False  # the relay looks for the chord that opens the panel
+        self._edges: list[tuple[int, int]] = []  # of the drawing at the last resize: see _note_edges
         self._calm_at = NEVER  # nothing is drawn before
+        self._following = False  # it is drawn again as soon as all output is read
+        self._cursor_row = 0  # where the cursor was in the last pause
+        self._output_at = NEVER
 
     def frame(self, kind: int, payload: bytes) -> None:
         if kind == wire.OVERLAID:
@@ -145,37 +119,87 @@ class Display:
             self._keys(payload)
 
     def changed(self) -> None:
-        if self._chord == self.inbox.is_empty:
-            self._chord = not self.inbox.is_empty
-            self._tell_state()
         self._timer.after(0.0)
 
     def output(self, data: bytes) -> None:
-        self._drawings.leave(self.clock())
+        self._output_at = self.clock()
+        self._drawings.outdate(self._output_at)
         self._placement.learn(data)
-        if self._chord or self._state in _IS_STAINED:
+        if self._drawings.up is not None and not self._drawings.up.aside:
+            self._follow()
+        if self._has_picture or self._state in _IS_STAINED:
             self._timer.after(OUTPUT_PAUSE)
 
+    def _follow(self) -> None:
+        """Draw the same again after this output. Within synchronised output at once: the agent's end mark
+        would show the screen without it. Otherwise after all output that has come."""
+        if self.screen.mode(2026):
+            self._draw_again()
+        elif not self._following:
+            self._following = True
+            self.later(0.0, self._draw_again)
+
+    def _draw_again(self) -> None:
+        self._following = False
+        up = self._drawings.up
+        if up is None or up.at == self.written():
+            return
+        if not self._placement.is_known:
+            self._drawings.leave(self.clock())  # the relay erases it with the output
+        elif (painting := paint(self.screen, up.boxes)) is not None:
+            self._send(up.boxes, painting)
+
+    @property
+    def _has_picture(self) -> bool:
+        return self.inbox.focused or not self.inbox.is_empty
+
     def resized(self) -> None:
+        """Called before the screen has its new size."""
         now = self.clock()
+        self._note_edges()
         self._drawings.leave(now)
         self._placement.resized()
         self._calm_at = now + RESIZE_PAUSE
         if self._state is not State.ABSENT:
             self._stain(now)
-        if self._chord or self._state in _IS_STAINED:
+        if self._has_picture or self._state in _IS_STAINED:
             self._timer.after(DRAW_INTERVAL)
 
     def resumed(self) -> None:
         """The shell has written to the terminal meanwhile; the relay erased the drawing before that."""
         self._drawings.leave(self.clock())
         self._placement.resumed()
-        if self._chord:
+        if self._has_picture:
             self._timer.after(DRAW_INTERVAL)
+
+    def _note_edges(self) -> None:
+        """How many cells the lines under a drawing have, without it and with it. Only the last row of a line
+        becomes longer: a drawing leaves out the last column."""
+        up = self._drawings.up
+        if self._state not in _IS_STAINED:
+            self._edges = []
+        if up is None or up.aside or self.screen.alternate_screen:
+            return
+        edges = {y: box.x + box.width for box in up.boxes for y in range(box.y, box.y + len(box.lines))}
+        cols, before = self.screen.size[0], 0
+        for y, row in enumerate(self.screen.rows(0, self.screen.size[1])):
+            if row.wrapped:
+                before += cols
+                continue
+            text = max((x for x, cell in enumerate(row.cells, 1) if cell.text), default=0)
+            if y in edges:
+                self._edges.append((before + text, before + max(text, edges[y])))
+            before = 0
+
+    def _wrapped_rows(self) -> int:
+        """How many rows more than the agent's own text the drawing takes in a narrower terminal."""
+        cols = self.screen.size[0]
+        return sum((max(text, drawn) - 1) // cols - max(text - 1, 0) // cols for text, drawn in self._edges)
 
     def console_changed(self, present: bool) -> None:
         self._state = State.CLEAN if present else State.ABSENT
-        self._drawings.shown, self._drawings.left_at = None, NEVER
+        self._drawings.leave(NEVER)
+        self._drawings.left_at = NEVER
         self._placement.console_changed()
         self.inbox.focus(False)
         self._tell_state()
@@ -188,29 +212,34 @@ class Display:
 
     def _overlaid(self, number: int, outcome: str) -> None:
         drawings = self._drawings
-        asked = drawings.asked
-        if asked is None or asked.number != number:
+        asked = drawings.asked.pop(number, None)
+        if asked is None:
             return
-        drawings.asked = None
+        is_last = drawings.up is asked
         if outcome == wire.SHOWN:
-            drawings.shown = asked
+            drawings.left_at = self.clock()
+            if asked.at == self.written() and (is_last or not asked.boxes):
+                drawings.shown = asked
             self._opened.seen = self._opened.seen or bool(asked.boxes)
-            if not asked.boxes:
-                self._state = _AFTER_REPAINT.get(self._state, self._state)
+            if not asked.boxes and self._state in _IS_STAINED:
+                self._state = _AFTER_REPAINT[self._state]
+                self._placement.repainted()
             if asked.once == drawings.once:
                 drawings.once = b""
+        elif is_last:
+            drawings.up = None
         if outcome in (wire.STALE, wire.BUSY):
             self._timer.after(OUTPUT_PAUSE if outcome == wire.STALE else TRY_AGAIN)
-        elif drawings.missed:
+        elif drawings.missed and not drawings.asked:
             self._timer.after(0.0)
-        drawings.missed = False
+            drawings.missed = False
 
     def _place(self, row: int, column: int, at: int) -> None:
         """The position of the terminal's cursor after `at` bytes of the agent's output."""
         if self.screen.alternate_screen or at != self.written():
             self._placement.questions_left = max(self._placement.questions_left, 1)  # more has come since
             self._timer.after(TRY_AGAIN)
-        elif self._placement.place(row, column):
+        elif self._placement.place(row, column, self._wrapped_rows() if self._state in _IS_STAINED else 0):
             self.changed()
 
     def _focus(self, on: bool) -> None:
@@ -219,10 +248,7 @@ class Display:
             self._opened.giving_up.cancel()
         self._opened = _Opened()
         if on:
-            known = self._placement.is_known or self._placement.questions_left
-            can_draw = known and drawable_area(self._placement.free()[0]) is not None
-            patience = VISIBLE_WITHIN if can_draw else 0.0
-            self._opened.giving_up = self.later(patience, self._give_up)
+            self._opened.giving_up = self.later(VISIBLE_WITHIN, self._give_up)
         self.changed()
 
     def _give_up(self) -> None:
@@ -245,7 +271,7 @@ class Display:
 
     def _tell_state(self, used: int | None = None) -> None:
         """`used`: how many bytes of keys the panel used; the agent gets those after them."""
-        state = {"chord": self._chord, "focus": self.inbox.focused, "used": used}
+        state = {"focus": self.inbox.focused, "used": used}
         self.send(wire.pack_json(wire.OVERLAY_STATE, state))
 
     def _stain(self, now: float) -> None:
@@ -261,7 +287,7 @@ class Display:
         drawings = self._drawings
         if self._state is State.ABSENT:
             return
-        if drawings.asked is not None:
+        if drawings.asked:
             drawings.missed = True
             return
         self._timer.last = now = self.clock()
@@ -271,8 +297,14 @@ class Display:
         if now < self._calm_at:
             self._timer.at(self._calm_at)
             return
+        if drawings.up is not None and drawings.up.aside and not self.inbox.focused:
+            self._remove(now)
         size, above = self._placement.free()
-        boxes = self.inbox.picture(size, self.screen.cursor[1] - above)
+        if self._must_go_aside(size):
+            size, above = self.screen.size, 0
+        if now - self._output_at >= OUTPUT_PAUSE:  # during a repaint the cursor is anywhere
+            self._cursor_row = self.screen.cursor[1]
+        boxes = self.inbox.picture(size, self._cursor_row - above)
         boxes = [box._replace(y=box.y + above) for box in boxes]
         if (wait := self.inbox.next_change()) is not None:
             self._timer.at(now + wait)
@@ -280,34 +312,65 @@ class Display:
             return
         if boxes or drawings.once:
             self._paint(boxes)
-        elif drawings.shown is not None:
-            drawings.leave(now)
-            self.send(wire.pack_overlay({"id": 0, "sync": not self.screen.mode(2026)}))
+        elif drawings.up is not None:
+            self._remove(now)
+
+    def _remove(self, now: float) -> None:
+        self._drawings.leave(now)
+        self.send(wire.pack_overlay({"id": 0, "sync": not self.screen.mode(2026)}))
+
+    def _must_go_aside(self, size: tuple[int, int]) -> bool:
+        """Whether the panel can be seen only on the alternate screen: it is not known which rows are the
+        agent's, or they are too few. Once it is there it stays there."""
+        if not self.inbox.focused or self.screen.alternate_screen:
+            return False
+        up, placement = self._drawings.up, self._placement
+        if up is not None and up.aside:
+            return True
+        if placement.is_known:
+            return drawable_area(size) is None
+        return not placement.questions_left or self.clock() - placement.asked_at >= ANSWERED_WITHIN
 
     def _paint(self, boxes: list[Box]) -> None:
-        if not self._placement.is_known:
+        if self._must_go_aside(self._placement.free()[0]):
+            self._paint_aside(boxes)
+        elif not self._placement.is_known:
             self._ask_place()
-            return
-        if (painting := paint(self.screen, boxes)) is None:
+        elif (painting := paint(self.screen, boxes)) is not None:
+            self._send(boxes, painting)
+        elif self.inbox.focused:
+            self._paint_aside(boxes)  # something below cannot be written again
+        else:
             self._timer.after(TRY_AGAIN)
-            return
-        shown, once = self._drawings.shown, self._drawings.once
-        over = shown.number if shown is not None and _shape(shown.boxes) == _shape(boxes) else 0
-        self._put(boxes, once + painting.draw, painting.erase, painting.synchronise, over)
+
+    def _paint_aside(self, boxes: list[Box]) -> None:
+        if (painting := paint_aside(self.screen, boxes)) is None:
+            self._timer.after(TRY_AGAIN)
+        else:
+            self._send(boxes, painting, aside=True)
+
+    def _send(self, boxes: list[Box], painting: Painting, aside: bool = False) -> None:
+        up = self._drawings.up
+        over = up.number if up is not None and _shape(up.boxes) == _shape(boxes) else 0
+        draw = self._drawings.once + painting.draw
+        self._put(boxes, draw, painting.erase, sync=painting.synchronise, over=over, aside=aside)
 
     def _repaint(self) -> None:
-        if not self._placement.is_known and self._placement.questions_left:
-            self._ask_place()
+        if self.clock() < self._calm_at:
+            self._timer.at(self._calm_at)
             return
-        if not self._placement.is_known or self._placement.free()[1]:  # the rows above are not known
-            self._state = State.CLEAN
-            self._timer.after(0.0)
+        if not self._placement.may_repaint:
+            if self._placement.questions_left:
+                self._ask_place()
+            else:
+                self._state = State.CLEAN
+                self._timer.after(0.0)
             return
-        if (data := repaint(self.screen)) is None:
+        if (data := repaint(self.screen, self._placement.free()[1])) is None:
             self._timer.after(TRY_AGAIN)
             return
         self._drawings.missed = True
-        self._put([], data, b"", not self.screen.mode(2026), 0)
+        self._put([], data, b"", sync=not self.screen.mode(2026), over=0)
 
     def _ask_place(self) -> None:
         """Query the terminal; a few times, if it does not answer."""
@@ -315,15 +378,20 @@ class Display:
             return
         if self._placement.ask(self.clock()):
             self.send(wire.pack(wire.WHERE))
-        self._timer.at(self._placement.asked_at + ASK_AGAIN)
+        wait = ANSWERED_WITHIN if self.inbox.focused else ASK_AGAIN
+        self._timer.at(self._placement.asked_at + wait)
 
-    def _put(self, boxes: list[Box], draw: bytes, erase: bytes, sync: bool, over: int) -> None:
+    def _put(
+        self, boxes: list[Box], draw: bytes, erase: bytes, *, sync: bool, over: int, aside: bool = False
+    ) -> None:
         drawings = self._drawings
         drawings.count += 1
         cols, rows = self.screen.size
         once = drawings.once if boxes or self._state not in _IS_STAINED else b""
-        drawings.asked = _Drawing(drawings.count, boxes, once, erase)
-        header = {"id": drawings.count, "at": self.written(), "cols": cols, "rows": rows}
+        made = _Drawing(drawings.count, self.written(), boxes, once, erase, aside)
+        drawings.asked[made.number] = made
+        drawings.up = made if erase else None
+        header = {"id": made.number, "at": made.at, "cols": cols, "rows": rows, "aside": aside}
         self.send(wire.pack_overlay({**header, "over": over, "sync": sync}, draw, erase))
 
 

@@ -249,7 +249,7 @@ class Inbox:
         below = self._below(entry, size)
         view = panel.view_of(size, len(below))
         if view is None:
-            return None
+            return panel.too_small(size)
         if entry is None:
             return panel.panel(size, "nothing has come in yet", [], 0, [], [("q", "close")])
         if not entry.is_under_way:

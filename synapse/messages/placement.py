@@ -21,8 +21,9 @@ class Placement:
         self._alternate = screen.alternate_screen
         self._above = 0  # rows of the main screen that are the shell's
         self._after_shell = False  # the shell has written below what the agent wrote
-        self._scrolled = 0  # rows that had scrolled then
         self._began = (0, 0)  # how many they were, and how many rows had scrolled then
+        self._whole = False  # before the last resize, all of the screen was the agent's
+        self._scrolled: int | None = 0  # rows that had scrolled at the last resize
         self.questions_left = 0 if young else QUESTIONS
         self.asked_at = NEVER
 
@@ -43,10 +44,11 @@ class Placement:
         self.asked_at = now
         return True
 
-    def place(self, row: int, column: int) -> bool:
-        """The position of the terminal's cursor. Returns whether the rows are known now."""
+    def place(self, row: int, column: int, extra: int = 0) -> bool:
+        """The position of the terminal's cursor. Returns whether the rows are known now. `extra`: the rows
+        above it that a drawing takes since a narrower terminal wrapped it; a repaint removes them."""
         x, y = self._screen.cursor
-        if (column != x and not self._after_shell) or not shift(self._screen, row - y):
+        if (column != x and not self._after_shell) or not shift(self._screen, row - y - extra):
             return False
         if column != x:
             self._screen.feed(b"\x1b[%dG" % (column + 1))
@@ -61,10 +63,14 @@ class Placement:
             return
         alternate = self._screen.alternate_screen
         entered = alternate and not self._alternate
-        scrolled = self._screen.has_scrolled() - self._scrolled
-        cleared = any(mark in data for mark in _CLEARS) or scrolled >= self._screen.size[1]
+        scrolled = self._screen.has_scrolled()
+        if self._scrolled is None:
+            self._scrolled = scrolled
+        cleared = any(mark in data for mark in _CLEARS) or scrolled - self._scrolled >= self._screen.size[1]
         self._alternate = alternate
         self._known[alternate] = self._known[alternate] or entered or cleared
+        if not self._known[False] and not self._young:
+            self.questions_left = max(self.questions_left, 1)  # the next answer may fit
         self._after_shell = self._after_shell and not (cleared and not alternate)
         if self._above and not alternate:
             rows, before = self._began
@@ -73,13 +79,24 @@ class Placement:
 
     def resumed(self) -> None:
         """The shell had the terminal: its rows are above the cursor, wherever that is now."""
-        self._after_shell, self._scrolled = True, self._screen.has_scrolled()
+        self._after_shell = True
         self.resized()
+        self._whole = False
 
     def resized(self) -> None:
         """Where the rows above go differs between terminals: query again."""
+        self._scrolled = None
         if not self._young:
+            self._whole = self._whole or (self._known[False] and not self._above)
             self._known[False], self.questions_left, self.asked_at = False, QUESTIONS, NEVER
+
+    @property
+    def may_repaint(self) -> bool:
+        """Whether the agent's rows may be written again: it is known which they are."""
+        return self.is_known or self._whole
+
+    def repainted(self) -> None:
+        self._known[self._screen.alternate_screen], self._whole = True, False
 
     def console_changed(self) -> None:
         self._known[False], self._above, self._after_shell = not self._young, 0, False

@@ -13,8 +13,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from synapse.keys.stream import KeyStream
+    from synapse.relay.console import Console
 
 ASK = b"\x1b[6n"
+LAST_TIMEOUT = 0.2  # seconds for the answer when the agent has already ended
 ANSWER_TIMEOUT = 10.0  # seconds; what looks like an answer after that is a key: Shift-F3 has the same form
 
 
@@ -59,3 +61,16 @@ class CursorQuery:
             self._tell(max(int(row) - 1, 0), max(int(column) - 1, 0))
             return bytes(out) + data[len(data) - rest :]
         return bytes(out)
+
+    def wait(self, console: Console) -> None:
+        """Wait for the answer: otherwise it would be typed into the shell."""
+        import select
+
+        while self.awaited and self.age < LAST_TIMEOUT:
+            left = max(LAST_TIMEOUT - self.age, 0.0)
+            if not select.select([console.in_fd], [], [], left)[0]:
+                break
+            data = console.read()
+            if not data:
+                break
+            self.take(data)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 from collections import deque
 
 from synapse.relay import wire
@@ -34,7 +35,6 @@ else:
 
 HIGH_WATER = 256 * 1024  # bytes waiting for a slow reader: above this, their source is not read
 SNAPSHOT_TIMEOUT = 1.0  # seconds
-ANSWER_TIMEOUT = 0.2  # seconds for the answer to a cursor query when the agent has already ended
 
 
 class Front:
@@ -76,6 +76,7 @@ class Front:
         self.stop_wanted = False  # set in the signal handler too
         self.one_size = True  # the size has never changed
         self._cursor_query = CursorQuery(self._tell_cursor)
+        self._release_at = 0.0  # when output that waits for a drawing is written, if some does
         self._asked_after = 0  # bytes of output that the terminal had received when it was asked
 
     def open(self) -> None:
@@ -103,9 +104,31 @@ class Front:
         if self._held is not None:
             self._held += data
         elif self.console is not None:
-            self.console.write(self.overlay_layer.remove() + data if self.overlay_layer.erase else data)
+            if self.overlay_layer.erase:
+                self._write_below(data)
+            else:
+                self.console.write(data)
             return not self.console.backlog
         return True
+
+    def _write_below(self, data: bytes) -> None:
+        """Output while something is drawn: it waits for the host's next drawing, if that can come soon."""
+        assert self.console is not None
+        layer, now = self.overlay_layer, time.monotonic()
+        if self.console.backlog or not self._link.is_prompt or not layer.wait(data, now):
+            self.console.write(layer.remove() + data)
+        elif layer.due is not None and not self._release_at:
+            self._release_at = layer.due
+            self._reactor.later(layer.due - now, self._release)
+
+    def _release(self) -> None:
+        """Write the output that has waited long enough; without its drawing, what was drawn is erased."""
+        self._release_at, due, now = 0.0, self.overlay_layer.due, time.monotonic()
+        if due is not None and due > now:
+            self._release_at = due
+            self._reactor.later(due - now, self._release)
+        elif due is not None:
+            self.remove_overlay()
 
     def overlay(self, payload: bytes, written: int) -> None:
         """Draw for the host, if the terminal shows all the output so far and takes more."""
@@ -178,26 +201,13 @@ class Front:
         self._rebalance()
 
     def ask_cursor(self, written: int) -> None:
-        if self.console is not None and not self.suspended and not self.has_backlog():
+        layer = self.overlay_layer
+        if self.console is not None and not self.suspended and not self.has_backlog() and not layer.waiting:
             self._asked_after = written
             self.console.write(self._cursor_query.ask())
 
     def _tell_cursor(self, row: int, column: int) -> None:
         self._link.send(wire.pack_json(wire.PLACE, [row, column, self._asked_after]))
-
-    def _await_cursor(self) -> None:
-        """Wait for the answer: otherwise it would be typed into the shell."""
-        import select
-
-        assert self.console is not None
-        while self._cursor_query.awaited and self._cursor_query.age < ANSWER_TIMEOUT:
-            left = max(ANSWER_TIMEOUT - self._cursor_query.age, 0.0)
-            if not select.select([self.console.in_fd], [], [], left)[0]:
-                break
-            data = self.console.read()
-            if not data:
-                break
-            self._cursor_query.take(data)
 
     def drain(self) -> None:
         if self.console is not None:
@@ -213,7 +223,7 @@ class Front:
             return  # the terminal is gone: the read side reports it
         if winsize != self._pty.winsize or signalled:
             self.one_size = False
-            self.overlay_layer.forget()  # the terminal has reflowed it; the host repaints
+            self.console.write(self.overlay_layer.resized())
             self._pty.resize(winsize)
             self._link.send(wire.pack_size(*split_winsize(winsize)))
             self._rewatch()
@@ -269,7 +279,7 @@ class Front:
             self._move_below()
         if cut_off:
             self.console.write(b"\x1b[m")
-        self._await_cursor()
+        self._cursor_query.wait(self.console)
         self._restore_terminal()
 
     def _move_below(self) -> None:

@@ -108,6 +108,11 @@ class HostLink:
         if self.socket is not None or not self._starts:  # there is a host, or the first has not started yet
             self.spool.add(*parts)
 
+    @property
+    def is_prompt(self) -> bool:
+        """Whether the host gets output at once, and not only portions of a burst."""
+        return self.socket is not None and not self.spool.held_back and not self.spool.stuck
+
     def look(self) -> bool:
         """Send the host the waiting frames, except in a burst; whether all were sent."""
         if self.socket is None:

@@ -15,7 +15,7 @@ from synapse.relay.front import Front
 from synapse.relay.injector import Injector
 from synapse.relay.keyboard import Keyboard
 from synapse.relay.link import LOOK_AFTER, PING_EVERY, SPOOL_LIMIT, HostLink
-from synapse.relay.overlay_layer import OverlayLayer
+from synapse.relay.overlay_layer import OverlayLayer, unfinished
 from synapse.relay.pty import Pty
 from synapse.relay.reactor import READ, WRITE, Reactor
 
@@ -36,6 +36,7 @@ DRAIN_QUIET = 0.05  # seconds without output after the agent's end, if its termi
 ECHO_WAIT = 0.00025
 READS_AT_ONCE = 16
 MODES_AT_ONCE = 512 * 1024  # bytes whose modes are read before keys are handled again
+BEGUN_AT_MOST = 0.05  # seconds that the beginning of a sequence waits for the rest
 SHORT_READ = 1024  # bytes; a shorter read was most likely all: another would cost a system call per keystroke
 _FORWARDED = (signal.SIGINT, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2)
 _HANDLED = (signal.SIGCHLD, signal.SIGWINCH, signal.SIGTERM, signal.SIGHUP, signal.SIGTSTP, *_FORWARDED)
@@ -88,6 +89,8 @@ class Relay:
         self._eof = False
         self._idle = False
         self._look_due = False
+        self._begun = b""  # the beginning of a sequence, whose rest has not come
+        self._shown_at = 0.0  # when the host was last sent output
         self.stopping = False
         self._wakeup_read, self._wakeup_write = os.pipe()
 
@@ -105,6 +108,7 @@ class Relay:
             if not self._link.generation:
                 self._start_host()  # it writes the log of the output
             self._drain()
+            self._write_begun()
         finally:
             self.front.release(cut_off=self.stopping)
         status = self._pty.reap()
@@ -134,6 +138,7 @@ class Relay:
     def _look(self) -> None:
         """A moment after output: send it to the host and read its modes, except during a burst."""
         self._look_due = False
+        self._shown_at = time.monotonic()
         if self._link.look():
             self.front.read_modes(MODES_AT_ONCE)
         self._balance()
@@ -150,7 +155,7 @@ class Relay:
         host gets them together."""
         pieces = []
         for _ in range(READS_AT_ONCE):
-            data = self._pty.read()
+            data = self._read()
             if data is None:
                 break
             if not data:
@@ -162,12 +167,34 @@ class Relay:
         if pieces:
             self._pass_on(b"".join(pieces))
 
+    def _read(self) -> bytes | None:
+        data = self._pty.read()
+        if data and (self._begun or self.front.overlay_layer.erase):
+            return self._read_whole(data)
+        return data
+
+    def _read_whole(self, data: bytes) -> bytes | None:
+        """While something is drawn, the beginning of a sequence or character waits for the rest of it: inside
+        it nothing can be erased or drawn."""
+        data = self._begun + data
+        end = len(data) - unfinished(data)
+        if end < len(data) and not self._begun:
+            self._reactor.later(BEGUN_AT_MOST, self._write_begun)
+        self._begun = data[end:]
+        return data[:end] or None
+
+    def _write_begun(self) -> None:
+        data, self._begun = self._begun, b""
+        if data:
+            self.front.write(data)
+            self._pass_on(data)
+
     def _catch_echo(self) -> None:
         """Wait for the echo without sleeping. Most keys are echoed within 100 µs, and being woken takes as
         long again. Even fast typing keeps the relay busy for only a thousandth of the time."""
         deadline = time.perf_counter() + ECHO_WAIT
         while time.perf_counter() < deadline:
-            data = self._pty.read()
+            data = self._read()
             if data:
                 self.front.write(data)
                 self._pass_on(data)
@@ -178,9 +205,24 @@ class Relay:
 
     def _pass_on(self, data: bytes) -> None:
         self.front.follow(data)
-        self._link.output(data)
+        if self.front.overlay_layer.waiting:
+            self._show_host(data)
+        else:
+            self._link.output(data)
         if self._link.spool.size > SPOOL_LIMIT:
             self._replace_host("it fell too far behind the agent's output")
+
+    def _show_host(self, data: bytes) -> None:
+        """Output that waits for its drawing. The host gets it at once, but is not woken more often than every
+        few milliseconds; and it draws before each end of synchronised output, not only after it."""
+        first, *rest = data.split(wire.SYNCHRONISED_END)
+        for part in (first, *(wire.SYNCHRONISED_END + part for part in rest)):
+            if part:
+                self._link.output(part)
+        now = time.monotonic()
+        if now - self._shown_at >= LOOK_AFTER:
+            self._shown_at = now
+            self._link.look()
 
     def _drain(self) -> None:
         """Read what the agent wrote before it ended, which may still be in the kernel. Processes that it left
@@ -188,7 +230,7 @@ class Relay:
         quiet_since = time.monotonic()
         deadline = quiet_since + DRAIN_AT_MOST
         while not self._eof and time.monotonic() < min(quiet_since + DRAIN_QUIET, deadline):
-            data = self._pty.read()
+            data = self._read()
             if data:
                 self.front.write(data)
                 before = time.monotonic()
@@ -279,6 +321,7 @@ class Relay:
             self.front.show_snapshot(payload)
         elif kind == wire.READY:
             self._link.ready = True
+            self.front.overlay_layer.host_came()
             self._on_ready()
         elif kind == wire.INJECT:
             self.injector.inject(

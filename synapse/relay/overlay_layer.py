@@ -2,11 +2,14 @@
 
 The host makes a drawing for one position in the agent's output; at any other position it is refused. The
 bytes that erase it are kept here and written before the agent's next byte, so at that same position and never
-inside an escape sequence. The overlay gets no key before the chord has given it the focus. The chord takes
-the focus back, whatever the host is doing.
+inside an escape sequence. While something is drawn, output waits a few milliseconds for the drawing that
+follows it, so that the terminal gets erasing, output and drawing in one piece. The overlay gets no key before
+the chord has given it the focus. The chord takes the focus back, whatever the host is doing.
 """
 
 from __future__ import annotations
+
+from collections import deque
 
 from synapse.base import jsontext
 from synapse.relay import wire
@@ -18,7 +21,12 @@ if TYPE_CHECKING:
     from synapse.keys.chord import Chord
     from synapse.keys.stream import KeyStream
 
-_BEGIN, _END = b"\x1b[?2026h", b"\x1b[?2026l"
+WAIT = 0.006  # seconds that output waits for its drawing; 8 ms with the delays of timers and of the terminal
+WAITING_LIMIT = 64 * 1024  # bytes; more than that is a burst, which does not wait
+ASIDE_LIMIT = 1024 * 1024  # bytes of output kept while the overlay is on the alternate screen
+LONGEST_SEQUENCE = 256  # bytes
+_BEGIN, _END = wire.SYNCHRONISED_BEGIN, wire.SYNCHRONISED_END
+_ASIDE = b"\x1b[?1049h"
 
 
 class OverlayLayer:
@@ -28,44 +36,97 @@ class OverlayLayer:
         self._keys = chord
         self._tell = tell
         self._made: Chord | None = None
-        self._watching = False  # there is something that the chord could open
+        self._watching = False  # there is a host that can show something
         self._stream: KeyStream | None = None  # the keys since the overlay has the focus
         self._given = bytearray()  # those that the host was given
         self._shown = 0  # the number of the drawing that is on the screen
+        self._aside = False  # it is on the alternate screen, which the agent does not use
+        self._waiting: deque[tuple[float, bytes]] = deque()  # output, and when it came
+        self.waiting = 0  # bytes of it
         self.focused = False
         self.erase = b""  # the bytes that erase it; checked before every output
 
     def show(self, payload: bytes, written: int, size: tuple[int, int], refusal: str | None) -> bytes:
-        """The bytes to write for a drawing of the host. An empty one removes the last, at any position."""
+        """The bytes to write for a drawing of the host. An empty one removes the last, at any position.
+        `written`: the agent's output with what waits here."""
         header, draw, erase = wire.unpack_overlay(payload)
         number = int(header["id"])
         if not draw:
-            gone = self.remove()
-            return _BEGIN + gone + _END if gone and header["sync"] else gone
-        if refusal is None and (header["at"], header["cols"], header["rows"]) != (written, *size):
+            gone = self.erase
+            rest = self.forget()
+            return _BEGIN + gone + _END + rest if gone and header["sync"] else gone + rest
+        covered = header["at"] - (written - self.waiting)  # bytes that wait and that it is drawn over
+        stays_aside = bool(header.get("aside")) and self._aside
+        if refusal is None and (
+            (header["cols"], header["rows"]) != size or not (stays_aside or 0 <= covered <= self.waiting)
+        ):
             refusal = wire.STALE
         self._tell(wire.pack_json(wire.OVERLAID, {"id": number, "outcome": refusal or wire.SHOWN}))
         if refusal is not None:
             return b""
-        if not self._shown or header["over"] != self._shown:
-            draw = self.remove() + draw
-        self._shown, self.erase = number, erase
-        return _BEGIN + draw + _END if header["sync"] else draw
+        if stays_aside:
+            self._shown = number
+            return _BEGIN + draw + _END
+        return self._piece(header, draw, erase, covered)
+
+    def _piece(self, header: dict[str, int], draw: bytes, erase: bytes, covered: int) -> bytes:
+        """Erasing, the output that was waited for, and the drawing. The agent's own end mark of synchronised
+        output comes first or not at all: it would show what is between erasing and drawing."""
+        output = self._take(covered)
+        ended = output.startswith(_END)
+        if ended:
+            output = output[len(_END) :]
+        begin = _BEGIN if header["sync"] or ended or output else b""
+        if output or not self._shown or header["over"] != self._shown or self._aside:
+            begin += self.erase
+        self._shown, self.erase, self._aside = int(header["id"]), erase, bool(header.get("aside"))
+        enter = _ASIDE if self._aside else b""
+        out = begin + output + enter + draw + (_END if header["sync"] else b"")
+        return _END + out if ended else out
+
+    def wait(self, data: bytes, now: float) -> bool:
+        """Keep output until the drawing over it comes; False if it cannot wait."""
+        if self.waiting + len(data) > (ASIDE_LIMIT if self._aside else WAITING_LIMIT):
+            return False
+        self._waiting.append((now, data))
+        self.waiting += len(data)
+        return True
+
+    @property
+    def due(self) -> float | None:
+        """When the output that waits must be written."""
+        return self._waiting[0][0] + WAIT if self._waiting and not self._aside else None
+
+    def _take(self, count: int) -> bytes:
+        """The first bytes of the output that waits."""
+        out = []
+        self.waiting -= count
+        while count:
+            came, data = self._waiting.popleft()
+            if len(data) > count:
+                self._waiting.appendleft((came, data[count:]))
+            out.append(data[:count])
+            count -= len(out[-1])
+        return b"".join(out)
 
     def remove(self) -> bytes:
-        erase = self.erase
-        self.forget()
-        return erase
+        """The bytes that erase it, and the output that waited."""
+        return self.erase + self.forget()
 
-    def forget(self) -> None:
-        """The screen has changed, so that the bytes that would erase the drawing are useless."""
-        self._shown, self.erase = 0, b""
+    def forget(self) -> bytes:
+        """The screen has changed, so that the bytes that would erase the drawing are useless. Returns the
+        output that waited."""
+        self._shown, self.erase, self._aside = 0, b"", False
+        return self._take(self.waiting)
+
+    def resized(self) -> bytes:
+        """The terminal has reflowed what was drawn. Leaving the alternate screen is right at any size."""
+        return self.remove() if self._aside else self.forget()
 
     def set_state(self, payload: bytes) -> bytes:
-        """Whether the host wants to know of the chord, and whether it still wants the keys. Returns the keys
-        that it was given and has not used: they are for the agent."""
+        """Whether the host still wants the keys. Returns those that it was given and has not used: they are
+        for the agent."""
         state = jsontext.loads(payload.decode())
-        self._watching = bool(state["chord"])
         rest = b""
         if not state["focus"]:
             used = state.get("used")
@@ -73,6 +134,9 @@ class OverlayLayer:
                 rest = bytes(self._given[used:]) + (self._stream.held if self._stream is not None else b"")
             self._set_focus(False)
         return rest
+
+    def host_came(self) -> None:
+        self._watching = True
 
     def host_gone(self) -> None:
         self._watching = False
@@ -128,3 +192,25 @@ class OverlayLayer:
         self.focused = focused
         self._stream = None
         self._given.clear()
+
+
+def unfinished(data: bytes) -> int:
+    """How many bytes at the end of `data` begin an escape sequence or a character."""
+    start = data.rfind(b"\x1b", max(len(data) - LONGEST_SEQUENCE, 0))
+    if start >= 0 and _is_open(data[start + 1 :]):
+        return len(data) - start
+    for count, byte in enumerate(data[: -len(data[:3]) - 1 : -1], 1):
+        if byte < 0x80:
+            break
+        if byte >= 0xC0:
+            return count if count < 2 + (byte >= 0xE0) + (byte >= 0xF0) else 0
+    return 0
+
+
+def _is_open(rest: bytes) -> bool:
+    """Whether this, after ESC, does not end a sequence."""
+    if rest[:1] == b"[":
+        return not any(0x40 <= byte <= 0x7E for byte in rest[1:])
+    if rest[:1] == b"]":
+        return b"\x07" not in rest
+    return not rest or (len(rest) == 1 and rest in b"()*+#% ")

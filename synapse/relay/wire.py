@@ -44,9 +44,9 @@ COMMAND_TAKEN = 27  # JSON: the "id" of a command that is stored; "kept": why it
 COMPOSER = 28  # JSON: "state", "text" and "after_key": what the screen shows in the composer
 OVERLAY = 35  # a drawing over the human's terminal (overlay_layer.py)
 WHERE = 37  # asks where the cursor of the human's terminal is
-OVERLAY_STATE = 36  # JSON: "chord": there is something to open; "focus": it may keep the focus, or
-# "used" so many bytes of the keys that it was given
+OVERLAY_STATE = 36  # JSON: "focus": it may keep the focus, or "used" so many bytes of the keys it was given
 
+SYNCHRONISED_BEGIN, SYNCHRONISED_END = b"\x1b[?2026h", b"\x1b[?2026l"
 SHOWN, STALE, BUSY, NOBODY = "shown", "stale", "busy", "nobody"  # outcomes of a drawing
 
 _OVERLAY = struct.Struct("!II")
@@ -89,7 +89,8 @@ def unpack_keys(payload: bytes) -> tuple[int, int, bool, str | None]:
 
 
 def pack_overlay(header: dict[str, int], draw: bytes = b"", erase: bytes = b"") -> bytes:
-    """`header`: "id"; "at", "cols", "rows", what it is made for; "over", what it wholly covers; "sync"."""
+    """`header`: "id"; "at", "cols", "rows", what it is made for; "over", what it wholly covers; "sync";
+    "aside": for the alternate screen, which the agent does not use."""
     head = jsontext.dumps(header).encode()
     return pack(OVERLAY, _OVERLAY.pack(len(head), len(draw)) + head + draw + erase)
 

@@ -10,10 +10,11 @@ row continues in the next one, and that a wide character has moved there.
 
 import re
 from collections.abc import Sequence
+from itertools import groupby
 from typing import NamedTuple
 
 from synapse.terminal import cells as measure
-from synapse.terminal.screen import Cell, Cursor, Row, Screen
+from synapse.terminal.screen import Cell, Cursor, Row, Screen, make_screen
 
 _REGION = re.compile(rb"\x1b\[\d+;\d+r")
 
@@ -24,6 +25,8 @@ _WIDE = (("\u2e80", "\ua4cf"), ("\uac00", "\ud7a3"), ("\uff01", "\uff60"))  # wi
 _NOTHING = Cell("")
 _CHARSETS = ("\x1b(", "\x1b)", "\x1b*", "\x1b+", "\x0e", "\x1bn", "\x1bo")  # sequences that select one
 _JOINERS = "\u200d\ufe0f\ufe0e"
+# Emoji of several code points: terminals differ on their width, and so on the columns of what follows them.
+_CLUSTERED = re.compile("[\u200d\ufe0f\u20e3\U0001f1e6-\U0001f1ff\U0001f3fb-\U0001f3ff]")
 _BACKGROUND = re.compile(r"0;(?:4[0-7]|10[0-7]|48;5;\d+|48;2;\d+;\d+;\d+)")
 
 Span = tuple[str, str]  # text without control characters, and the SGR parameters of its look
@@ -68,6 +71,7 @@ def paint(screen: Screen, boxes: Sequence[Box]) -> Painting | None:
     boxes = [box for box in (_clipped(box, free) for box in boxes) if box.width and box.lines]
     drawn, erased = [], []
     edge = screen.size[0] - 1
+    running = _running_rows(screen, boxes)
     for box in boxes:
         left, right = box.x - 2, box.x + box.width + 1  # a wide character may cross each edge
         rows = screen.rows(box.y, box.y + len(box.lines), left, right)
@@ -80,7 +84,7 @@ def paint(screen: Screen, boxes: Sequence[Box]) -> Painting | None:
                 return None
             drawn_line = _line(line, box.x - before, box.width, before, after, edge)
             drawn.append(_move(box.x - before, y) + drawn_line)
-            erased.append(_cells(span, box.x - before, y, row.wrapped))
+            erased.append(running.get(y) or _cells(span, box.x - before, y, row.wrapped))
     last = screen.rows(cursor.y, cursor.y + 1, screen.size[0] - 2) if cursor.wraps else []
     if last and (last[0].unrepeatable or (not last[0].cells[-1].text and last[0].cells[-1].width)):
         return None  # the terminal is about to wrap after an empty cell
@@ -93,8 +97,29 @@ def paint(screen: Screen, boxes: Sequence[Box]) -> Painting | None:
     return Painting(draw.encode(), erase.encode(), not cursor.synchronised)
 
 
-def repaint(screen: Screen) -> bytes | None:
-    """The bytes that draw the whole visible screen again, after a resize under a box."""
+def paint_aside(screen: Screen, boxes: Sequence[Box]) -> Painting | None:
+    """The same on the alternate screen, which the program is not using. Whoever writes it enters that screen
+    first, and stays there until the bytes that erase it, which leave it again."""
+    cursor = screen.drawing_cursor()
+    if cursor is None or screen.alternate_screen:
+        return None
+    cols, rows = screen.size
+    out = ["\x1b[?25l\x1b]8;;\x1b\\\x1b(B\x0f\x1b[4l\x1b[?6l\x1b[?7l"]
+    out += (f"{_move(0, y)}\x1b[0m\x1b[2K" for y in range(rows))
+    for box in boxes:
+        width = min(box.width, cols - box.x)
+        for y, line in enumerate(box.lines[: max(rows - box.y, 0)], box.y):
+            out.append(_move(box.x, y) + _line(line, box.x, width, False, False, cols - 1))
+    erase = "\x1b[?6h" if cursor.origin is not None else ""
+    erase += "\x1b[?7h" if cursor.autowrap else ""
+    erase += "\x1b[4h" if cursor.insert else ""
+    erase += "\x1b[?1049l\x1b[0m" + cursor.pen + ("\x1b[?25h" if cursor.visible else "")
+    return Painting("".join(out).encode(), erase.encode(), not cursor.synchronised)
+
+
+def repaint(screen: Screen, first: int = 0, down: int = 0) -> bytes | None:
+    """The bytes that draw the visible screen again from row `first` on, after a resize under a box; `down`
+    so many rows, to move it."""
     cursor = screen.drawing_cursor()
     if cursor is None:
         return None
@@ -102,20 +127,22 @@ def repaint(screen: Screen) -> bytes | None:
     rows = screen.rows(0, count)
     if any(row.unrepeatable for row in rows):
         return None
-    out = [_prologue(cursor), *(f"{_move(0, y)}\x1b[0m\x1b[2K" for y in range(count))]
+    out = [_prologue(cursor), *(f"{_move(0, y)}\x1b[0m\x1b[2K" for y in range(first, count))]
     joined = False
-    for y, row in enumerate(rows):
-        below = rows[y + 1].cells[0] if row.wrapped and y + 1 < count and y != cursor.bottom else _NOTHING
+    for y in range(max(first, -down), min(count, count - down)):
+        row = rows[y]
+        ends = y + 1 >= count or y + down == cursor.bottom
+        below = rows[y + 1].cells[0] if row.wrapped and not ends else _NOTHING
         moved = below.width == 2 and not row.cells[-1].text and row.cells[-1].width == 1
         # Written past its end, so that the terminal joins it to the next row again.
         goes_on = bool(below.text) and (moved or bool(row.cells[-1].text) or not row.cells[-1].width)
         marked = len(row.cells[-1].text) > 1  # without autowrap a combining mark does not join the last cell
         out.append("\x1b[?7h" if goes_on or joined or marked else "\x1b[?7l")
-        out.append(_cells(row.cells[:-1] if moved else row.cells, 0, y, row.wrapped, joined))
+        out.append(_cells(row.cells[:-1] if moved else row.cells, 0, y + down, row.wrapped, joined))
         joined = goes_on
     out.append("\x1b[?7l")
     last = [Row(rows[cursor.y].cells[-2:])] if cursor.wraps else []
-    return ("".join(out) + _epilogue(cursor, last, not cursor.visible)).encode()
+    return ("".join(out) + _epilogue(cursor._replace(y=cursor.y + down), last, not cursor.visible)).encode()
 
 
 def _clipped(box: Box, free: Area) -> Box:
@@ -228,6 +255,42 @@ def _cells(cells: Sequence[Cell], x: int, y: int, wrapped: bool, joined: bool = 
     return "".join(out)
 
 
+def _running_rows(screen: Screen, boxes: Sequence[Box]) -> dict[int, str]:
+    """The bytes that write rows with emoji of several code points again, where that gives the same cells."""
+    found: dict[int, str] = {}
+    lines = screen.text().split("\n")
+    for y in {y for box in boxes for y in range(box.y, box.y + len(box.lines))}:
+        if y >= len(lines) or not _CLUSTERED.search(lines[y]):
+            continue
+        *above, row = screen.rows(max(y - 1, 0), y + 1)
+        if not (row.wrapped or row.unrepeatable or any(other.wrapped for other in above)):
+            found[y] = _running(row.cells, y)
+            scratch = make_screen(screen.size[0], 1)
+            scratch.feed(b"\x1b[?7l" + (b"\x1b[?2027h" if screen.mode(2027) else b""))
+            scratch.feed(_running(row.cells, 0).encode())
+            if scratch.rows(0, 1)[0].cells != row.cells:
+                del found[y]
+    return found
+
+
+def _running(cells: Sequence[Cell], y: int) -> str:
+    """Clear a row and write it as running text: a terminal then puts everything where it had it, whatever the
+    width that it gives to an emoji."""
+    out = [_move(0, y), "\x1b[0m\x1b[2K"]
+    look, link = "0", ""
+    for cell, group in groupby(cell for cell in cells if cell.width):
+        if cell.link != link:
+            link = cell.link
+            out.append(f"\x1b]8;;{link}\x1b\\")
+        if cell.sgr != look:
+            look = cell.sgr
+            out.append(f"\x1b[{look}m")
+        count = sum(1 for _ in group)
+        blank = not cell.text and _is_plain(cell.sgr)
+        out.append(f"\x1b[{count}X\x1b[{count}C" if blank else (cell.text or " ") * count)
+    return "".join(out) + ("\x1b]8;;\x1b\\" if link else "")
+
+
 def _is_plain(sgr: str) -> bool:
     return sgr == "0" or _BACKGROUND.fullmatch(sgr) is not None
 
@@ -250,12 +313,14 @@ def shift(screen: Screen, rows: int) -> bool:
         return True
     if screen.mode(6) or _REGION.search(screen.snapshot()[-200:]):
         return False  # only a part of the screen would move
-    x, y = screen.cursor
+    y = screen.cursor[1]
     lines = screen.text().split("\n")
     lines += [""] * (screen.size[1] - len(lines))
     if not 0 <= y + rows < screen.size[1] or any(
         line.strip() for line in (lines[-rows:] if rows > 0 else lines[:-rows])
     ):
         return False
-    screen.feed(b"\x1b[H\x1b[%d%b\x1b[%d;%dH" % (abs(rows), b"L" if rows > 0 else b"M", y + rows + 1, x + 1))
+    if (data := repaint(screen, down=rows)) is None:
+        return False
+    screen.feed(data)
     return True

@@ -84,6 +84,11 @@ def panel(
     return Box(free.x + (free.width - width) // 2, (free.height - height) // 2, width, lines[:height])
 
 
+def too_small(size: tuple[int, int]) -> Box:
+    """Instead of a panel, where none fits."""
+    return Box(0, 0, size[0], [[("too small (q)", STRONG)]])
+
+
 def _framed(line: Line, width: int, edge: str) -> Line:
     spans: list[Span] = [("│ ", DIM)]
     left = width - 4

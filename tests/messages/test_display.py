@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import random
 from pathlib import Path
@@ -11,7 +12,7 @@ import pytest
 from synapse.messages.inbox import Answer, HandOver
 from synapse.relay import wire
 from synapse.relay.overlay_layer import OverlayLayer
-from tests.support.overlay_world import CHORD, World, sent
+from tests.support.overlay_world import CHORD, World, note_over, sent
 from tests.support.replaying import cases, load, pieces
 from tests.support.screen_state import assert_same, state
 
@@ -87,14 +88,14 @@ def test_a_toast_ends_by_itself() -> None:
     assert_same(world.terminal, world.model)
 
 
-def test_nothing_is_drawn_more_often_than_twenty_times_a_second() -> None:
+def test_under_steady_output_it_is_drawn_again_every_three_milliseconds_at_most() -> None:
     world = World()
     sent(world)
     before = world.drawings
     for _ in range(1000):
         world.output(b"x")
         world.pass_time(0.001)
-    assert 2 <= world.drawings - before <= 21
+    assert 200 <= world.drawings - before <= 340
 
 
 def with_a_panel() -> World:
@@ -159,17 +160,54 @@ def test_a_young_model_draws_nothing_over_what_it_has_not_seen() -> None:
     assert world.drawings == 1
     world.output(b"\r\n" * 60)
     world.pass_time(0.3)
-    assert world.drawings == 2
+    assert world.drawings > 1
 
 
-def test_a_panel_that_cannot_be_seen_takes_no_keys() -> None:
-    for world in (World(young=True), World((15, 3))):
-        world.output(b"half a screen\r\n")
-        sent(world)
-        world.type(b"\x1do")
-        world.pass_time(0.1)
-        world.type(b"hello")
-        assert world.agent == b"hello" and world.drawings == 0
+@pytest.mark.parametrize(("size", "young", "shows"), [((80, 24), True, "╭─"), ((15, 3), False, "too small")])
+def test_where_nothing_can_be_drawn_over_the_agent_the_panel_is_on_the_alternate_screen(
+    size: tuple[int, int], young: bool, shows: str
+) -> None:
+    world = World(size, young=young)
+    world.output(b"half\r\n\x1b[1;31mscreen")
+    sent(world)
+    world.type(b"\x1do")
+    world.pass_time(0.3)
+    assert shows in world.shown() and world.terminal.alternate_screen
+    world.output(b" more\r\n")
+    world.type(b"j")
+    world.pass_time(0.3)
+    assert shows in world.shown() and "more" not in world.shown()
+    world.type(b"q")
+    world.pass_time(0.3)
+    assert_same(world.terminal, world.model, scrollback=True)
+    world.type(b"hello")
+    assert world.agent == b"hello"
+
+
+def test_output_behind_the_panel_on_the_alternate_screen_is_bounded() -> None:
+    world = World(young=True)
+    sent(world)
+    world.type(b"\x1do")
+    world.pass_time(0.3)
+    assert world.terminal.alternate_screen
+    for number in range(300):
+        world.output(b"%d " % number + b"x" * 4096 + b"\r\n")
+        assert world.layer.waiting <= 1024 * 1024
+    world.lift()
+    world.settle()
+    assert_same(world.terminal, world.model, scrollback=True)
+
+
+def test_the_chord_shows_a_panel_when_nothing_has_come_yet() -> None:
+    world = World()
+    world.output(b"$ agent\r\n")
+    world.type(b"\x1d\x1b[111;;111u")  # as kitty writes the key with its text
+    world.pass_time(0.3)
+    assert "nothing has come in yet" in world.shown()
+    world.type(b"qx")
+    world.pass_time(0.3)
+    assert world.agent == b"x"
+    assert_same(world.terminal, world.model)
 
 
 @pytest.mark.parametrize("case", cases()[::4], ids=lambda p: f"{p.parent.name}-{p.name}")
@@ -205,10 +243,66 @@ def test_a_recorded_session_with_messages_coming_in_all_the_time(case: Path, see
             world.display.changed()
         if rng.random() < often:
             world.type(rng.choice((b"\x1do", b"j", b"\x1b[6~", b"q", b"n")))
-    world.settle()
+    world.pass_time(0.01)
     world.lift()
     assert world.drawings > 3
     assert_same(world.terminal, world.model, scrollback=True)
+
+
+@pytest.mark.parametrize("case", cases(), ids=lambda p: f"{p.parent.name}-{p.name}")
+def test_a_note_over_a_recording_is_seen_nearly_all_the_time(case: Path) -> None:
+    with gzip.open(case / "session.cast.gz", "rt") as file:
+        head, *events = [json.loads(line) for line in file]
+    world = World((head["width"], head["height"]))
+    share, switches = note_over(world, [(at, data.encode()) for at, kind, data in events if kind == "o"])
+    assert share >= 0.95 and switches <= 2
+    world.lift()
+    assert_same(world.terminal, world.model)
+
+
+@pytest.mark.parametrize("every", [1 / 30, 0.012, 0.001])
+@pytest.mark.parametrize(
+    "marks", [(b"", b""), (b"\x1b[?2026h", b"\x1b[?2026l"), (b"\x1b[?2026h", b"\x1b[?2026l\x1b[20;9H")]
+)
+def test_a_note_stays_while_the_agent_repaints(every: float, marks: tuple[bytes, bytes]) -> None:
+    """Also if a frame ends before its last bytes, which move the cursor."""
+    lines = b"".join(b"\x1b[%d;1H\x1b[2Ka line of the frame " % row + b"text " * 9 for row in range(1, 20))
+    frames = [(n * every, marks[0] + lines + b"%d" % n + marks[1]) for n in range(int(1 / every))]
+    world = World()
+    assert note_over(world, frames) == (pytest.approx(1.0), 0.0)
+    world.lift()
+    assert_same(world.terminal, world.model)
+
+
+def test_without_an_answer_of_the_host_output_comes_within_eight_milliseconds() -> None:
+    world = World()
+    sent(world)
+    assert world.layer.wait(b"late", world.now)
+    assert world.layer.due == pytest.approx(world.now + 0.006)  # and 2 ms for the timer and the write
+    assert world.layer.remove().endswith(b"late") and world.layer.due is None
+
+
+def test_a_note_that_was_up_leaves_nothing_when_the_window_gets_narrower() -> None:
+    """The agent began below a shell's prompt; the terminal wraps the row with the note."""
+    world = World()
+    shell = b"".join(b"shell %d\r\n" % n for n in range(5))
+    world.terminal.feed(shell)
+    world.display._placement._known[False] = False
+    words = b"words that fill a line of eighty columns and go on in the next one, as a reply does"
+    world.output(b"agent\r\n" + words + b"\r\nshort\r\n> ")
+    sent(world)
+    assert "codex: sending" in world.shown()
+    world.resize(60, 24)
+    world.pass_time(2.0)
+    assert "codex: sending" in world.shown()
+    world.type(b"\x1do")
+    world.pass_time(0.5)
+    assert "╭─ codex" in world.shown()
+    world.type(b"q")
+    world.pass_time(40.0)
+    lines = world.shown().split("\n")
+    assert lines[:6] == ["shell 0", "shell 1", "shell 2", "shell 3", "shell 4", "agent"]
+    assert lines[6:] == [words.decode()[:60], words.decode()[60:], "short", ">"]
 
 
 def test_the_layer_refuses_what_is_stale_and_tells_so() -> None:
@@ -235,7 +329,7 @@ def test_no_key_is_the_overlays_before_the_chord_and_after_the_host() -> None:
     layer = OverlayLayer(CHORD, told.append)
     every = bytes(range(256)) + b"\x1do\x1b[200~x\x1b[201~"
     assert layer.take(every) == every
-    layer.set_state(b'{"chord": true, "focus": false}')
+    layer.host_came()
     assert layer.take(b"ab\x1d") == b"ab"
     assert layer.take(b"x") == b"\x1dx"
     assert layer.take(b"a\x1dojk\x1b[I\x1b[12;4Rq\x1b[<65;3;4M") == b"a\x1b[I\x1b[12;4R"
@@ -254,7 +348,7 @@ def test_no_key_is_the_overlays_before_the_chord_and_after_the_host() -> None:
 
 def test_the_chord_again_takes_the_focus_back_whatever_the_host_does() -> None:
     layer = OverlayLayer(CHORD, lambda _: None)
-    layer.set_state(b'{"chord": true, "focus": false}')
+    layer.host_came()
     assert layer.take(b"\x1do") == b""
     assert layer.take(b"zz\x1dohello") == b"hello"
     assert not layer.focused

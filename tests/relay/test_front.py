@@ -300,7 +300,7 @@ def test_an_agent_in_the_foreground_refuses_others_and_ends_with_its_terminal(tm
 def test_the_overlay_with_the_focus_gets_the_keys_and_the_agent_none(world: World) -> None:
     human = world.attached()
     layer = world.front.overlay_layer
-    layer.set_state(b'{"chord": true, "focus": true}')
+    layer.host_came()
     world.type(human, b"a\x1do")
     assert layer.focused and world.typed == b"a"
     keys = b"jk\x1b[A\x1b[97;1:1u\x1b[97;1:3u\x1b[57441;2u\x1b[200~x\x1dd\x1b[201~\x1b[<65;1;1M\xe6\xbc\xa2"
@@ -308,7 +308,7 @@ def test_the_overlay_with_the_focus_gets_the_keys_and_the_agent_none(world: Worl
     assert world.typed == b"a"
     given = b"".join(payload for kind, payload in world.link.sent if kind == wire.OVERLAY_KEYS)
     assert given == keys
-    layer.set_state(b'{"chord": true, "focus": false, "used": 2}')
+    layer.set_state(b'{"focus": false, "used": 2}')
     world.type(human, b"z")
     assert not layer.focused and world.typed == b"az"
 

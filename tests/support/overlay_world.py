@@ -10,8 +10,10 @@ from collections.abc import Callable
 from synapse.messages.display import Display
 from synapse.messages.inbox import Action, Inbox
 from synapse.relay import wire
-from synapse.relay.overlay_layer import OverlayLayer
+from synapse.relay.link import LOOK_AFTER
+from synapse.relay.overlay_layer import OverlayLayer, unfinished
 from synapse.terminal.ghostty import GhosttyScreen
+from tests.support.note_view import NoteView
 
 CHORD = (b"\x1d", b"o")
 
@@ -37,10 +39,15 @@ class World:
         self.agent = b""  # the keys that reached the agent
         self.actions: list[Action] = []
         self.layer = OverlayLayer(CHORD, self.to_host.append)
+        self.layer.host_came()
         self.inbox = Inbox(lambda: self.now)
         self.size = size
         self.drawings = 0
         self._numbers = itertools.count()
+        self.on_view: Callable[[], None] | None = None  # called with every picture that the terminal shows
+        self._begun = b""  # the beginning of a sequence
+        self._gathered: list[bytes] = []  # frames of output that the host will be sent together
+        self._handed_at = -1.0
         self.answers = True  # whether the terminal answers the query for its cursor
         self.display = Display(
             *(self.inbox, self.model, lambda: self.written_host, self.to_relay.append, self._later),
@@ -53,14 +60,55 @@ class World:
         return handle
 
     def output(self, data: bytes) -> None:
-        self.terminal.feed(self.layer.remove() + data)
+        """As Front and Relay do it: output waits for its drawing, and the host gets it every 3 ms."""
+        if self.layer.erase or self._begun:
+            data = self._begun + data
+            end = len(data) - unfinished(data)
+            self._begun, data = data[end:], data[:end]
         self.written_relay += len(data)
-        self.to_host.append(wire.pack(wire.OUTPUT, data))
+        if not self.layer.erase or not self.layer.wait(data, self.now):
+            self.show(self.layer.remove() + data)
+            self._hand_over()
+            self.to_host.append(wire.pack(wire.OUTPUT, data))
+            return
+        if self.layer.due is not None:
+            self._later(self.layer.due - self.now, self._release)
+        first, *rest = data.split(wire.SYNCHRONISED_END)
+        for part in (first, *(wire.SYNCHRONISED_END + part for part in rest)):
+            if part:
+                self._gathered.append(wire.pack(wire.OUTPUT, part))
+        self._later(max(self._handed_at + LOOK_AFTER - self.now, 0.0), self._hand_over)
+
+    def _hand_over(self) -> None:
+        if self._gathered:
+            self._handed_at = self.now
+            self.to_host += self._gathered
+            self._gathered.clear()
+
+    def _release(self) -> None:
+        if self.layer.due is not None and self.layer.due <= self.now:
+            self.show(self.layer.remove())
+
+    def show(self, data: bytes) -> None:
+        """One write to the terminal. It shows what it has at each end of synchronised output, and after the
+        write unless synchronised output is on."""
+        if self.on_view is None:
+            self.terminal.feed(data)
+            return
+        parts = data.split(wire.SYNCHRONISED_END)
+        for number, part in enumerate(parts):
+            self.terminal.feed(part)
+            if number < len(parts) - 1:
+                self.terminal.feed(wire.SYNCHRONISED_END)
+                self.on_view()
+        if not self.terminal.mode(2026):
+            self.on_view()
 
     def resize(self, cols: int, rows: int) -> None:
         self.terminal.resize(cols, rows)
         self.size = (cols, rows)
-        self.layer.forget()
+        self.show(self.layer.resized())
+        self._hand_over()
         self.to_host.append(wire.pack_size(cols, rows))
 
     def type(self, keys: bytes) -> None:
@@ -73,8 +121,8 @@ class World:
                 self.model.feed(payload)
                 self.display.output(payload)
             elif kind == wire.RESIZE:
-                self.model.resize(*wire.unpack_size(payload))
                 self.display.resized()
+                self.model.resize(*wire.unpack_size(payload))
             else:
                 self.display.frame(kind, payload)
 
@@ -83,10 +131,10 @@ class World:
             if kind == wire.OVERLAY:
                 data = self.layer.show(payload, self.written_relay, self.size, None)
                 self.drawings += bool(data)
-                self.terminal.feed(data)
+                self.show(data)
             elif kind == wire.WHERE:
                 x, y = self.terminal.cursor
-                if self.answers:
+                if self.answers and not self.layer.waiting:
                     self.to_host.append(wire.pack_json(wire.PLACE, [y, x, self.written_relay]))
             else:
                 self.agent += self.layer.set_state(payload)
@@ -111,7 +159,11 @@ class World:
                 self.relay_turn()
 
     def lift(self) -> None:
-        self.terminal.feed(self.layer.remove())
+        self.show(self.layer.remove())
+        if self._begun:
+            begun, self._begun = self._begun, b""
+            self.show(begun)
+            self.model.feed(begun)
 
     def shown(self) -> str:
         return self.terminal.text()
@@ -121,3 +173,21 @@ def sent(world: World, name: str = "1", target: str = "codex") -> None:
     world.inbox.sending(name, target, "review this")
     world.display.changed()
     world.pass_time(0.3)
+
+
+def note_over(world: World, frames: list[tuple[float, bytes]]) -> tuple[float, float]:
+    """The share of the time that a note is seen over these frames, and how often it switches a second."""
+    sent(world)
+    view = NoteView(lambda: "codex: " in world.shown(), world.now)
+    world.on_view = lambda: view.look(world.now)
+    began = renewed = world.now
+    for at, data in frames:
+        while began + at > world.now:
+            world.pass_time(min(began + at - world.now, 10.0))
+            if world.now - renewed >= 10.0:  # before it goes by itself
+                world.inbox.sending("1", "codex", "review this")
+                world.display.changed()
+                renewed = world.now
+        world.output(data)
+    world.pass_time(1.0)
+    return view.figures(world.now)

@@ -234,3 +234,21 @@ def test_a_covered_cursor_is_hidden_until_it_is_free() -> None:
     assert not terminal.cursor_visible
     terminal.feed(painting.erase)
     assert_same(terminal, model)
+
+
+def test_emoji_of_several_code_points_leave_nothing_in_a_terminal_that_joins_them() -> None:
+    """As tmux does: there the rest of the row is in other columns than in the model."""
+    rows = ["👩\u200d💻 coder 👨\u200d👩\u200d👧 family", "🇯🇵 flag 🇩🇪 two", "✌🏽 skin 漢字"]
+    text = "\r\n".join(
+        f"{number} {rows[number % 3]} {rows[(number + 1) % 3]}" for number in range(9)
+    ).encode()
+    terminal, model = GhosttyScreen(60, 12), GhosttyScreen(60, 12)
+    terminal.feed(b"\x1b[?2027h" + text)
+    model.feed(text)
+    before = terminal.ansi()
+    painting = paint(model, [Box(4, 1, 50, [[("─" * 50, "0;7")]] * 7)])
+    assert painting is not None
+    terminal.feed(painting.draw)
+    assert "─" * 50 in terminal.text()
+    terminal.feed(painting.erase)
+    assert terminal.ansi() == before
