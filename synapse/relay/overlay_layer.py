@@ -82,6 +82,8 @@ class OverlayLayer:
         self._shown, self.erase, self._aside = int(header["id"]), erase, bool(header.get("aside"))
         enter = _ASIDE if self._aside else b""
         out = begin + output + enter + draw + (_END if header["sync"] else b"")
+        if self._waiting and self._waiting[0][1].startswith(_END) and not self._aside:
+            out += self._take(len(_END))  # it changes no cell: what erases the drawing is still right
         return _END + out if ended else out
 
     def wait(self, data: bytes, now: float) -> bool:
