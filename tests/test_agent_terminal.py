@@ -13,6 +13,8 @@ from synapse.agents.base import Channel, Surroundings
 from synapse.keys.typed import CLEARED, SUBMITTED, TYPED
 from synapse.profiles.loader import load_profile
 from synapse.relay import wire
+from synapse.watch.composer import ABSENT, DIALOG, DRAFT, EMPTY, UNKNOWN, Seen
+from synapse.watch.moments import SETTLE
 
 
 class Wrapped:
@@ -190,6 +192,7 @@ def test_an_injection_names_what_is_known_here(
         "keys": keys,
         "output": output,
         "draft": None,
+        "in_front": False,
         "steps": [[0.0, "\xffhi"], [0.1, "\r"]],
     }
     controller.injected("another", "done")
@@ -226,3 +229,74 @@ def test_a_line_is_taken_or_kept_with_the_reason(wrapped: Wrapped) -> None:
     refusal = {**COMMAND, "reason": "no such agent"}
     controller.command(refusal)
     assert refused == [refusal] and len(taken) == 2
+
+
+# --- what is in the composer ------------------------------------------------------------------------------
+
+
+def test_what_is_seen_is_told_once_the_last_key_must_be_part_of_it(wrapped: Wrapped) -> None:
+    controller = wrapped.controller
+    controller.human_typed(TYPED, 3, False, None)
+    controller.observer.composer = Seen(EMPTY)
+    wait = controller.check_status()
+    assert wait is not None and wait <= SETTLE + 0.001
+    assert [told["after_key"] for told in wrapped.told(wire.COMPOSER)] == [-1]
+    wrapped.now += SETTLE
+    controller.check_status()
+    controller.check_status()
+    last = {"state": EMPTY, "text": None, "after_key": 3, "ruled": controller.observer.sees_composer}
+    assert wrapped.told(wire.COMPOSER)[1:] == [last]
+    controller.feed(b"x")  # not looked at yet
+    controller.human_typed(TYPED, 4, False, "x")
+    wrapped.now += SETTLE / 2
+    controller.observer.composer = Seen(DRAFT, "x")
+    controller.check_status()
+    assert wrapped.told(wire.COMPOSER)[-1] == {**last, "state": DRAFT, "text": "x"}
+
+
+def test_keys_of_a_request_are_followed_by_what_is_seen(wrapped: Wrapped) -> None:
+    controller = wrapped.controller
+    controller.observer.composer = Seen(EMPTY)
+    controller.check_status()
+    before = len(wrapped.told(wire.COMPOSER))
+    controller.type_keys(b"1")
+    wrapped.now += SETTLE
+    controller.check_status()
+    assert len(wrapped.told(wire.COMPOSER)) == before + 1
+
+
+@pytest.mark.parametrize("state", [DIALOG, ABSENT])
+def test_a_line_that_is_in_no_composer_goes_to_the_agent(wrapped: Wrapped, state: str) -> None:
+    controller = wrapped.controller
+    taken: list[object] = []
+    controller.take_commands(["b"], {}, lambda command, answer: taken.append(command), taken.append)
+    controller.observer.composer = Seen(state, why="vim")
+    controller.command({"id": "1", "name": "b", "message": "hi"})
+    (told,) = wrapped.told(wire.COMMAND_TAKEN)
+    assert told["id"] == "1" and "vim" in told["refused"] and taken == []
+
+
+def test_a_question_has_the_keys_where_no_composer_is_seen(wrapped: Wrapped) -> None:
+    controller = wrapped.controller
+    controller.feed(b"Delete it? (y/n): ")
+    wrapped.now += SETTLE
+    controller.check_status()
+    assert controller.observer.prompt is not None
+    for state, seen in ((UNKNOWN, DIALOG), (ABSENT, DIALOG), (EMPTY, EMPTY), (DRAFT, DRAFT)):
+        controller.observer.composer = Seen(state)
+        assert controller.composer.state == seen
+
+
+def test_a_submitted_line_is_known_to_the_channel() -> None:
+    lines: list[str | None] = []
+
+    class Listening(Channel):
+        def submitted(self, text: str | None = None) -> None:
+            lines.append(text)
+
+    around = Surroundings("/work", {}, 0.0, 1)
+    controller = AgentTerminal(load_profile("dummy"), Listening(around), lambda _: None, 80, 24)
+    controller.human_typed(TYPED, 1, False, "hello")
+    controller.human_typed(SUBMITTED, 2, True, "", "hello")
+    controller.human_typed(SUBMITTED, 3, True, "")
+    assert lines == ["hello", None]

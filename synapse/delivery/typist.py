@@ -30,6 +30,7 @@ class Typist:
         careful: bool = True,
         known_output: bool = True,
         draft: str | None = None,
+        in_front: bool = False,
     ) -> str:
         """The outcome; see AgentTerminal.inject for the arguments."""
         told: asyncio.Future[str] = asyncio.get_running_loop().create_future()
@@ -38,7 +39,7 @@ class Typist:
             if not told.done():
                 told.set_result(outcome)
 
-        self.controller.inject(name, steps, tell, careful, known_output, draft)
+        self.controller.inject(name, steps, tell, careful, known_output, draft, in_front)
         return await told
 
     async def interrupt(self, done: Callable[[], bool], length: int) -> None:

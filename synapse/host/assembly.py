@@ -52,11 +52,11 @@ class Agent:
             controller,
             self.engine,
             hello.folder,
+            draft_patience=settings.routing.draft_patience,
             injected=hello.injected,
             is_agent=self.registry.is_agent,
             look_soon=self.status.soon,
             run_name=hello.run,
-            draft_patience=settings.routing.draft_patience,
         )
         silent = settings.input_routing.feedback == "silent"
         self.inbox = Inbox(chord=settings.values["overlay_keys"], silent=silent)

@@ -50,6 +50,16 @@ class Observer:
         self.composer = NOT_LOOKED
         self.error: DetectedError | None = None
 
+    @property
+    def unseen(self) -> bool:
+        """Whether there is output that is not part of what was seen."""
+        return self._last.unseen
+
+    @property
+    def sees_composer(self) -> bool:
+        """Whether the program's composer is known, so that `composer` tells whether it is there."""
+        return False
+
     def output(self, now: float) -> None:
         """The agent has written, and the screen model has it already."""
         self._last.output = now
