@@ -11,7 +11,6 @@ from synapse.relay import wire
 from synapse.relay.keyboard import DRAFT_LIMIT
 from synapse.terminal.screen import Screen, make_screen
 from synapse.watch.composer import ABSENT, DIALOG, UNKNOWN, Seen
-from synapse.watch.moments import SETTLE, SOONEST
 from synapse.watch.observer import Observer
 from synapse.watch.status import Verdict
 
@@ -134,8 +133,9 @@ class AgentTerminal:
     def check_status(self) -> float | None:
         """Check screen, transcript and clock. Returns the seconds until the next check, if one is due."""
         now = self._clock()
-        waits = [self.observer.check(now), self._tell_composer(now)]
-        return min((wait for wait in waits if wait is not None), default=None)
+        wait = self.observer.check(now)
+        self._tell_composer()
+        return wait
 
     @property
     def composer(self) -> Seen:
@@ -145,17 +145,12 @@ class AgentTerminal:
             return Seen(DIALOG, why=prompt.prompt_text[:80])
         return seen
 
-    @property
-    def is_composer_current(self) -> bool:
-        """Whether `composer` shows what the last key did: its echo, if there is one, has been read."""
-        return not self.observer.unseen and self._clock() - self.last_key >= SETTLE
-
-    def _tell_composer(self, now: float) -> float | None:
-        """Tell the relay what is in the composer, if that is new. Returns the seconds until it may be."""
+    def _tell_composer(self) -> None:
+        """Tell the relay what is in the composer, if that is new or includes a new key."""
         seen = self.composer
-        typings, key = (self._typings, self.keys) if self.is_composer_current else (-1, -1)
-        if typings < 0 and self._told is not None:
-            typings, key = self._told[1:]
+        typings, key = (-1, -1) if self._told is None else self._told[1:]
+        if self.observer.is_composer_current:
+            typings, key = self._typings, self.keys
         if (told := (seen, typings, key)) != self._told:
             self._told = told
             text = seen.text if seen.text is None or len(seen.text) <= DRAFT_LIMIT else None
@@ -168,8 +163,6 @@ class AgentTerminal:
             self._send(wire.pack_json(wire.COMPOSER, frame))
             for callback in self._change_callbacks:
                 callback()
-        soon = self.last_key + SETTLE - now
-        return max(soon, SOONEST) if soon > 0 and typings != self._typings else None
 
     def explain(self) -> dict[str, Any]:
         return self.observer.explain(self._clock())

@@ -14,7 +14,10 @@ from synapse.keys.typed import CLEARED, SUBMITTED, TYPED
 from synapse.profiles.loader import load_profile
 from synapse.relay import wire
 from synapse.watch.composer import ABSENT, DIALOG, DRAFT, EMPTY, UNKNOWN, Seen
-from synapse.watch.moments import SETTLE
+from synapse.watch.moments import ECHO, SETTLE
+
+RULE = "─" * 40
+BOX = f"\x1b[H\x1b[2J{RULE}\r\n❯ \r\n{RULE}\x1b[2;3H".encode() + b"%b"  # the composer of `dummy --tui`
 
 
 class Wrapped:
@@ -236,33 +239,55 @@ def test_a_line_is_taken_or_kept_with_the_reason(wrapped: Wrapped) -> None:
 
 def test_what_is_seen_is_told_once_the_last_key_must_be_part_of_it(wrapped: Wrapped) -> None:
     controller = wrapped.controller
-    controller.human_typed(TYPED, 3, False, None)
-    controller.observer.composer = Seen(EMPTY)
-    wait = controller.check_status()
-    assert wait is not None and wait <= SETTLE + 0.001
-    assert [told["after_key"] for told in wrapped.told(wire.COMPOSER)] == [-1]
-    wrapped.now += SETTLE
+
+    def told() -> list[tuple[str, str, int]]:
+        return [(each["state"], each["text"], each["after_key"]) for each in wrapped.told(wire.COMPOSER)]
+
+    def look() -> None:
+        wrapped.now += SETTLE
+        controller.check_status()
+
+    controller.feed(BOX % b"")
+    look()
+    controller.human_typed(TYPED, 3, False, "x")
     controller.check_status()
-    controller.check_status()
-    last = {"state": EMPTY, "text": None, "after_key": 3, "ruled": controller.observer.sees_composer}
-    assert wrapped.told(wire.COMPOSER)[1:] == [last]
-    controller.feed(b"x")  # not looked at yet
-    controller.human_typed(TYPED, 4, False, "x")
-    wrapped.now += SETTLE / 2
-    controller.observer.composer = Seen(DRAFT, "x")
-    controller.check_status()
-    assert wrapped.told(wire.COMPOSER)[-1] == {**last, "state": DRAFT, "text": "x"}
+    assert told() == [(EMPTY, None, 0)]
+    controller.feed(BOX % b"x")
+    look()
+    look()
+    assert told()[1:] == [(DRAFT, "x", 3)]
+    controller.human_typed(TYPED, 4, False, None)  # a key without an echo
+    look()
+    assert len(told()) == 2
+    wrapped.now += ECHO
+    look()
+    assert told()[2:] == [(DRAFT, "x", 4)]
 
 
 def test_keys_of_a_request_are_followed_by_what_is_seen(wrapped: Wrapped) -> None:
     controller = wrapped.controller
-    controller.observer.composer = Seen(EMPTY)
-    controller.check_status()
-    before = len(wrapped.told(wire.COMPOSER))
-    controller.type_keys(b"1")
+    controller.feed(BOX % b"")
     wrapped.now += SETTLE
     controller.check_status()
-    assert len(wrapped.told(wire.COMPOSER)) == before + 1
+    assert len(wrapped.told(wire.COMPOSER)) == 1
+    controller.type_keys(b"\t")
+    wrapped.now += ECHO
+    controller.check_status()
+    assert [each["state"] for each in wrapped.told(wire.COMPOSER)] == [EMPTY, EMPTY]
+
+
+def test_while_output_never_pauses_what_two_looks_found_counts(wrapped: Wrapped) -> None:
+    controller = wrapped.controller
+    controller.feed(BOX % b"")
+    wrapped.now += SETTLE
+    controller.check_status()
+    controller.human_typed(TYPED, 1, False, "x")
+    for _ in range(20):
+        controller.feed(BOX % b"x")
+        wrapped.now += SETTLE / 2
+        controller.check_status()
+    told = wrapped.told(wire.COMPOSER)
+    assert (told[-1]["state"], told[-1]["text"], told[-1]["after_key"]) == (DRAFT, "x", 1)
 
 
 @pytest.mark.parametrize("state", [DIALOG, ABSENT])

@@ -14,12 +14,17 @@ class Composer:
     """Where a message is typed: `first` matches its first row, `above` and `below` the rows around it.
 
     Without `above`, its further rows are indented. A placeholder is shown only while the composer is empty.
+    A glyph in a group `mode` of `first` was typed, such as the `!` of a shell command.
     """
 
     first: str
     above: str = ""
     below: str = ""  # empty: as above
     placeholder: bool = False
+    hint: str = ""  # all of the text that it shows while it is empty, where its style does not tell
+    margin: int = 0  # cells at the right that no text uses
+    rows: int = 0  # with this many rows it may have scrolled; 0: it grows with its text
+    hidden_cursor: bool = False  # only without `above`: the terminal's cursor is placed, but not shown
 
 
 @dataclass(frozen=True, slots=True)

@@ -93,7 +93,7 @@ class DraftStash:
         controller = self.controller
         seen = controller.composer
         if controller.keys == self._typed_after and seen.state != UNKNOWN:
-            if not controller.is_composer_current:
+            if not controller.observer.is_composer_current:
                 return
             if seen.state == EMPTY and self._count < RESTORES:
                 controller.set_draft(True, "")

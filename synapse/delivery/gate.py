@@ -29,7 +29,7 @@ def content(controller: AgentTerminal) -> Content:
     seen, typed = controller.composer, controller.draft_text if controller.draft else None
     if seen.state in (DIALOG, ABSENT):
         return Content(seen.state, why=seen.why)
-    if seen.state == UNKNOWN or not controller.is_composer_current:
+    if seen.state == UNKNOWN or not controller.observer.is_composer_current:
         if not controller.draft:
             return Content(EMPTY, "", why="no key since the last Enter")
         return Content(DRAFT if typed else UNKNOWN, typed, why=seen.why)

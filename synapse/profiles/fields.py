@@ -134,7 +134,17 @@ class _Size(RecordOf):
 
 
 _COMPOSER = Section(
-    {"first": Regex(), "above": Regex(), "below": Regex(), "placeholder": Boolean()}, required=("first",)
+    {
+        "first": Regex(),
+        "above": Regex(),
+        "below": Regex(),
+        "placeholder": Boolean(),
+        "hint": Regex(),
+        "margin": Integer(0, 100),
+        "rows": Integer(0, 500),
+        "hidden_cursor": Boolean(),
+    },
+    required=("first",),
 )
 _MENU = Section(
     {

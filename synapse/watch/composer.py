@@ -1,6 +1,18 @@
-"""What is in the agent's composer, as its screen shows it."""
+"""What is in the agent's composer, as its screen shows it.
 
-from dataclasses import dataclass
+The prompt's glyph tells where the composer is, the cursor that it has the keys, and the style of its
+cells tells a placeholder or a suggestion from typed text.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+from synapse.agents.look import Composer, Look
+from synapse.terminal.cells import char_width, width
+from synapse.terminal.screen import Cell, Row, Screen
+from synapse.terminal.styles import style_of
 
 EMPTY = "empty"
 DRAFT = "draft"
@@ -19,3 +31,169 @@ class Seen:
 
 
 NOT_LOOKED = Seen(UNKNOWN, why="the screen has not settled yet")
+NOT_SEEN_YET = Seen(UNKNOWN, why="its composer has not been on the screen yet")
+NO_COMPOSER = Seen(ABSENT, why="its composer is not on the screen")
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """The rows from `first` to before `end`; text begins at `column`; `mode` is a glyph that was typed."""
+
+    box: Composer
+    first: int
+    end: int
+    column: int
+    mode: str
+
+
+class ComposerReader:
+    def __init__(self, look: Look) -> None:
+        self._boxes = [box for box in look.composers if not box.placeholder]
+        self.was_seen = False
+        self._pasted = look.reply.placeholder
+
+    def read(self, screen: Screen) -> Seen:
+        lines = screen.text().split("\n")
+        columns = screen.size[0]
+        for box in self._boxes:
+            place = _place(box, [line.ljust(columns) for line in lines], screen)
+            if place is not None:
+                try:
+                    rows = screen.rows(place.first, len(lines))
+                except NotImplementedError:
+                    return Seen(UNKNOWN, why="this terminal emulator does not tell the style of a cell")
+                self.was_seen = True
+                place = _bounded(place, rows, screen.cursor[1])
+                return self._content(place, rows[: place.end - place.first], screen)
+        return NO_COMPOSER if self.was_seen else NOT_SEEN_YET
+
+    def _content(self, place: _Place, rows: Sequence[Row], screen: Screen) -> Seen:
+        column, row = screen.cursor
+        room = screen.size[0] - place.column - place.box.margin
+        typed = [_typed(cells.cells[place.column :]) for cells in rows]
+        at = row - place.first
+        if 0 <= at < len(typed):  # blanks up to the cursor were typed
+            typed[at] += " " * (column - place.column - width(typed[at]))
+        if not place.mode and not any(typed):
+            return Seen(EMPTY, why="its composer is empty")
+        if not place.mode and column == place.column and at == 0 and self._is_hint(typed, place.box):
+            return Seen(EMPTY, why="its composer shows only its placeholder")
+        if len(typed) >= (place.box.rows or len(typed) + 1):
+            return Seen(DRAFT, why="its composer may show only a part of the draft")
+        if any(cell.text.strip() for cells in rows[1:] for cell in cells.cells[: place.column]):
+            return Seen(DRAFT, why="its composer shows more than a draft")
+        whole = "\n".join(typed)
+        if any(re.search(pattern, whole) for pattern in self._pasted):
+            return Seen(DRAFT, why="its composer has a placeholder for pasted text")
+        text = joined(typed, room, at)
+        if text is None:
+            return Seen(DRAFT, why="which breaks of the draft are its own cannot be told")
+        return Seen(DRAFT, place.mode + text, "its composer has a draft")
+
+    def _is_hint(self, typed: Sequence[str], box: Composer) -> bool:
+        return bool(box.hint) and re.fullmatch(box.hint, " ".join(typed).strip()) is not None
+
+
+def _place(box: Composer, lines: Sequence[str], screen: Screen) -> _Place | None:
+    row = screen.cursor[1]
+    if not 0 <= row < len(lines):
+        return None
+    if box.above:
+        upper = next((n for n in range(row - 1, -1, -1) if re.match(box.above, lines[n])), None)
+        below = box.below or box.above
+        end = next((n for n in range(row + 1, len(lines)) if re.match(below, lines[n])), None)
+        if upper is None or end is None:
+            return None
+        first = upper + 1
+        while first < end and set(lines[first].strip()) == {lines[upper][0]}:  # a rule that was reflowed
+            first += 1
+        if first > row:
+            return None
+    else:
+        if screen.cursor_visible == box.hidden_cursor:
+            return None
+        found = next((n for n in range(row, -1, -1) if re.match(box.first, lines[n])), None)
+        if found is None:
+            return None
+        first, end = found, len(lines)
+    head = re.match(box.first, lines[first])
+    if head is None:
+        return None
+    column = width(head[0])
+    indented = all(not line[:column].strip() for line in lines[first + 1 : row + 1])
+    if not indented or screen.cursor[0] < column:
+        return None
+    return _Place(box, first, end, column, head.groupdict().get("mode") or "")
+
+
+def _bounded(place: _Place, rows: Sequence[Row], cursor_row: int) -> _Place:
+    """The rows of a composer without rules: those with its background, or else to the first blank row."""
+    if place.box.above:
+        return place
+    ground = _background(rows[0].cells[0])
+    end = cursor_row - place.first + 1
+    if ground:
+        while end < len(rows) and _background(rows[end].cells[0]) == ground:
+            end += 1
+        if end > 1 and end - 1 > cursor_row - place.first and not _text(rows[end - 1].cells).strip():
+            end -= 1  # the margin below the text
+    else:
+        while end < len(rows) and _text(rows[end].cells).strip():
+            end += 1
+    return replace(place, end=place.first + end)
+
+
+def _typed(cells: Sequence[Cell]) -> str:
+    """The text of a row without its placeholder or suggestion, and without blanks at its end."""
+    styles = [style_of(cell.sgr) for cell in cells]
+    text = ""
+    for number, (cell, style) in enumerate(zip(cells, styles, strict=True)):
+        suggested = style.suggested
+        if style.inverse and number + 1 < len(cells):  # a drawn cursor: the cell has the cursor's style
+            suggested = styles[number + 1].suggested and bool(cells[number + 1].text.strip())
+        shown = "" if cell.width == 0 else cell.text or " "
+        text += " " * cell.width if suggested else shown
+    return text.rstrip(" ")
+
+
+def _background(cell: Cell) -> str:
+    return style_of(cell.sgr).background
+
+
+def _text(cells: Sequence[Cell]) -> str:
+    return "".join(cell.text for cell in cells)
+
+
+def joined(rows: Sequence[str], room: int, cursor: int) -> str | None:
+    """The text that a composer of `room` cells shows as `rows`, or None if it could be more than one.
+
+    A row ends where the next word did not fit, or with a line break. `cursor` is the row that has the cursor.
+    """
+    rows = list(rows)
+    if len(rows) > 1 and cursor == len(rows) - 1 and not rows[-1] and width(rows[-2]) >= room:
+        rows.pop()  # the text fills its last row: only the cursor is below it
+    text, wraps, breaks = rows[0], 0, 0
+    for before, after in pairwise(rows):
+        gap = _gap(before, after, room)
+        if gap is None:
+            return None
+        wraps += gap != "\n"
+        breaks += gap == "\n"
+        text += gap + after
+    # A line break behind a full row looks like a wrapped row.
+    return None if wraps and breaks else text
+
+
+def _gap(before: str, after: str, room: int) -> str | None:
+    """What is between two rows: a line break, a blank, or nothing; None if that cannot be told."""
+    used, word = width(before), after.split(" ", 1)[0]
+    is_wide = bool(word) and char_width(word[0]) == 2
+    full = used >= room - is_wide
+    if not word:
+        return None if full and after else "\n"
+    if not full:
+        return "\n" if used + 1 + width(word) <= room else " "
+    if is_wide and width(before[-1]) == 2:
+        return ""  # no blanks in Japanese
+    whole = before.rsplit(" ", 1)[-1] + word
+    return " " if width(whole) <= room else None

@@ -82,7 +82,7 @@ def composer(rows: Sequence[str], cursor: Cursor | None, visible: bool | None, l
             empty = _last(rows, box.first)
             found = empty if cursor is None or cursor[1] == empty else None
         else:
-            found = _open_composer(rows, cursor, visible, box.first)
+            found = None if box.hidden_cursor else _open_composer(rows, cursor, visible, box.first)
         if found is not None:
             return found
     return None

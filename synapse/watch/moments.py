@@ -29,6 +29,7 @@ class Moments:
     ready: float = LONG_AGO  # when the status last became READY
     unseen: bool = False  # there is output since the last look
     news: bool = False  # the same, and it is not an echo
+    pressed: bool = False  # there is a key since what was last seen in the composer
     entered: bool = False  # Enter was pressed, and there was no output since
 
     def quiet(self, now: float) -> float:
@@ -39,6 +40,17 @@ class Moments:
 
     def next_look(self, now: float) -> float:
         return max(min(self.output + SETTLE, self.look + LOOK_AT_LEAST) - now, SOONEST)
+
+    def is_answered(self, now: float) -> bool:
+        """Whether the screen shows what the last key did: its echo has settled, or none came."""
+        return self.output >= self.key or now - self.key >= ECHO
+
+    def is_time_to_confirm(self, now: float) -> bool:
+        """The last key has changed nothing on the screen."""
+        return self.pressed and not self.unseen and self.is_answered(now)
+
+    def next_confirm(self, now: float) -> float:
+        return max(self.key + ECHO - now, SOONEST)
 
     def is_time_to_poll(self, now: float, busy: bool, entered: bool) -> bool:
         """`entered`: a turn may have begun. A transcript lags behind the screen."""

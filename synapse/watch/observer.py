@@ -13,7 +13,7 @@ from synapse.profiles.loader import MODE_NAMES, Profile
 from synapse.registry import INPUT_REQUIRED, PROCESSING, READY
 from synapse.terminal.screen import Screen
 from synapse.watch import moments
-from synapse.watch.composer import NOT_LOOKED
+from synapse.watch.composer import DIALOG, NOT_LOOKED, Seen
 from synapse.watch.errors import UNTOLD, DetectedError
 from synapse.watch.idle import IdleDetector
 from synapse.watch.moments import Moments
@@ -48,17 +48,23 @@ class Observer:
         self.verdict = self._model.verdict(0.0)
         self.prompt: InputPrompt | None = None
         self.composer = NOT_LOOKED
+        self._glanced: Seen | None = None  # in the composer at the last look, if the screen had not settled
+        self._on_composer: Callable[[Seen], None] | None = None
         self.error: DetectedError | None = None
 
     @property
-    def unseen(self) -> bool:
-        """Whether there is output that is not part of what was seen."""
-        return self._last.unseen
+    def is_composer_current(self) -> bool:
+        """Whether `composer` shows what the last key did."""
+        return not self._last.pressed
 
     @property
     def sees_composer(self) -> bool:
         """Whether the program's composer is known, so that `composer` tells whether it is there."""
-        return False
+        return self._reader.knows_composer
+
+    def on_composer(self, callback: Callable[[Seen], None]) -> None:
+        """`callback` gets what is in the composer when that changes, and again after each key."""
+        self._on_composer = callback
 
     def output(self, now: float) -> None:
         """The agent has written, and the screen model has it already."""
@@ -80,6 +86,7 @@ class Observer:
     def key(self, submits: bool, now: float, line: str | None = None) -> None:
         """A human has typed; `line` is what was submitted, if that is known."""
         self._last.key = now
+        self._last.pressed = True
         if submits:
             self.submit(now, line=line)
 
@@ -124,6 +131,8 @@ class Observer:
         is_quiet = self._last.quiet(now) >= moments.SETTLE
         if self._last.is_time_to_look(now):
             self._look(now, settled=is_quiet)
+        elif self._last.is_time_to_confirm(now):
+            self._see(now)
         self._listen(now)
         self._resolve(now)
         if self._stopped is None:
@@ -133,9 +142,13 @@ class Observer:
         return self._next(now)
 
     def _look(self, now: float, settled: bool) -> None:
-        self._last.look = now
+        before, self._last.look = self._last.look, now
         self._last.unseen = not settled
         self.prompt = self._question() if settled else None
+        if settled:
+            self._see(now)
+        else:
+            self._glance(since=before)
         if self.prompt is not None:
             self._model.observe(SCREEN, INPUT_REQUIRED, now, f"screen: {self.prompt.prompt_text[:60]!r}")
             return
@@ -149,6 +162,28 @@ class Observer:
             self.error = self._reader.error()
             if self.error is not None and self.error.fatal:
                 self.turns.explain(UNTOLD, self.error.to_a2a_error())
+
+    def _see(self, now: float) -> None:
+        """What is in the composer now: the screen has settled, also after the last key."""
+        before, was_pressed = self.composer, self._last.pressed
+        if self.prompt is not None:
+            self.composer = Seen(DIALOG, why=f"it asks: {self.prompt.prompt_text[:60]!r}")
+        else:
+            self.composer = self._reader.composer()
+        self._last.pressed = was_pressed and not self._last.is_answered(now)
+        self._glanced = None
+        if self._on_composer is not None and (self.composer != before or was_pressed != self._last.pressed):
+            self._on_composer(self.composer)
+
+    def _glance(self, since: float) -> None:
+        """What is in the composer while output never pauses: what two looks in a row have found."""
+        found = self._reader.composer()
+        if found == self._glanced and self._last.key < since:
+            changed = found != self.composer or self._last.pressed
+            self.composer, self._last.pressed = found, False
+            if self._on_composer is not None and changed:
+                self._on_composer(found)
+        self._glanced = found
 
     def _question(self) -> InputPrompt | None:
         prompt = self._reader.question()
@@ -247,6 +282,8 @@ class Observer:
         waits = [self._idle.next_check(now), self.verdict.overruled_in]
         if self._last.unseen:
             waits.append(self._last.next_look(now))
+        elif self._last.pressed:
+            waits.append(self._last.next_confirm(now))
         if self._stopped is not None:
             waits.append(moments.TURN_SETTLE)
         if self.turns.current is not None:
@@ -269,6 +306,7 @@ class Observer:
             "against": [e.why for e in verdict.against],
             "missing": self._channel.missing(),
             "channel": self._channel.name,
+            "composer": {"state": self.composer.state, "text": self.composer.text, "why": self.composer.why},
             "prompt": self.prompt.to_a2a_format() if self.prompt else None,
             "error": self.error.to_a2a_error() if self.error else None,
         }

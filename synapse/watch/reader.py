@@ -1,8 +1,9 @@
-"""Reads the screen of one CLI: a question, an error, a stopped turn, a reply."""
+"""Reads the screen of one CLI: a question, its composer, an error, a stopped turn, a reply."""
 
 from synapse.agents.base import Channel
 from synapse.profiles.loader import Profile
 from synapse.terminal.screen import Screen
+from synapse.watch.composer import ComposerReader, Seen
 from synapse.watch.errors import DetectedError, ErrorDetector
 from synapse.watch.looks import look_of
 from synapse.watch.questions import InputPrompt, InputRequiredDetector
@@ -18,11 +19,19 @@ class ScreenReader:
         self._marks = look.reply
         self._response_end = profile.response_end
         self._questions = InputRequiredDetector(patterns, detection.enabled, look)
+        self._composer = ComposerReader(look)
         self._start_line = 0  # at or before the echo of the last prompt
         self.errors = ErrorDetector(look, channel.read_error)
 
     def question(self) -> InputPrompt | None:
         return self._questions.detect_screen(*self._shown())
+
+    def composer(self) -> Seen:
+        return self._composer.read(self._screen)
+
+    @property
+    def knows_composer(self) -> bool:
+        return self._composer.was_seen
 
     def error(self) -> DetectedError | None:
         return self.errors.get_primary_error(self.errors.detect_screen(*self._shown()))

@@ -26,7 +26,7 @@ class Typist:
 def stash(tmp_path: Path, text: str) -> tuple[DraftStash, Any, Typist]:
     controller: Any = SimpleNamespace(
         profile=load_profile("dummy"), draft=True, draft_text=text, last_key=0.0, takes_pastes=True, keys=1,
-        composer=Seen(UNKNOWN), is_composer_current=True, observer=SimpleNamespace(sees_composer=True),
+        composer=Seen(UNKNOWN), observer=SimpleNamespace(sees_composer=True, is_composer_current=True),
     )  # fmt: skip
 
     def set_draft(empty: bool, text: str) -> None:
@@ -73,10 +73,10 @@ def test_a_draft_that_the_screen_does_not_show_is_typed_again(tmp_path: Path) ->
     controller.set_draft(True, "")
     controller.composer = Seen(EMPTY)
     give_back(it)
-    controller.is_composer_current = False
+    controller.observer.is_composer_current = False
     give_back(it)
     assert typist.typed == [b"mine"] and (tmp_path / "draft.json").exists()
-    controller.is_composer_current = True
+    controller.observer.is_composer_current = True
     give_back(it)
     assert typist.typed == [b"mine"] * 2
     controller.composer = Seen(DRAFT, "mine")

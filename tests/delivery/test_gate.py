@@ -18,8 +18,9 @@ class Desk:
 
     def __init__(self, seen: Seen, quiet: float = 2.0, patience: float = PATIENCE) -> None:
         self.controller: Any = SimpleNamespace(
-            composer=seen, is_composer_current=True, draft=False, draft_text="", last_key=100.0 - quiet
-        )
+            composer=seen, draft=False, draft_text="", last_key=100.0 - quiet,
+            observer=SimpleNamespace(is_composer_current=True),
+        )  # fmt: skip
         self.gate = Gate(self.controller, patience, lambda: 100.0)
 
     def typed(self, text: str | None) -> Desk:
@@ -69,7 +70,7 @@ def test_unknown_counts_as_empty_without_keys_and_else_as_the_keys_say() -> None
 
 def test_a_screen_that_was_not_looked_at_since_the_last_output_does_not_count() -> None:
     desk = Desk(Seen(EMPTY)).typed("half")
-    desk.controller.is_composer_current = False
+    desk.controller.observer.is_composer_current = False
     assert content(desk.controller).state == DRAFT
 
 
