@@ -1,4 +1,4 @@
-"""How often status and replies are right, for every recording and, with `--real`, for runs of the real CLIs.
+"""How often status, composer and replies are right, for every recording and, with `--real`, in the real CLIs.
 
 The truth of a recording is what the CLI itself says (title, OSC) and the prompts that people have marked in
 it; the truth of a real run is the scripted model's own clock and text. `python -m benchmarks.truth [--real]`.
@@ -11,13 +11,16 @@ import json
 import re
 import statistics
 import sys
+from collections import Counter
 from difflib import SequenceMatcher
 from pathlib import Path
 
-from tests.support.replaying import Replayed, cases, replay
+from synapse.watch.composer import ABSENT, DIALOG, UNKNOWN
+from tests.support.replaying import Replayed, cases, replay, typed
 
 STEP = 0.05
 GRACE = 0.5  # seconds around a change in which either answer is right: the title itself lags
+COMPOSER_GRACE = 2.0  # the same for the composer: while the output never pauses, two looks must agree
 BUSY = {"claude": r"^[⠀-⣿◐◑◒◓]", "gemini": r"^✦", "codex": r"state=working"}
 OSC = re.compile(r"\x1b\](\d+);([^\x07\x1b]*)(?:\x07|\x1b\\)")
 
@@ -49,7 +52,7 @@ def status_at(changes: list[tuple[float, str]], moment: float) -> str | None:
     return found
 
 
-def compare(case: Path, result: Replayed) -> dict[str, float]:
+def compare(case: Path, result: Replayed) -> dict[str, int]:
     changes = truth(case, result.end)
     if not changes:
         return {}
@@ -66,6 +69,23 @@ def compare(case: Path, result: Replayed) -> dict[str, float]:
         false_input += said == "INPUT_REQUIRED" and true != "INPUT_REQUIRED" and not near
         moment += STEP
     return {"total": total, "right": right, "false_ready": false_ready, "false_input": false_input}
+
+
+def composer(case: Path, result: Replayed) -> dict[str, int]:
+    """How many moments the composer was seen as it was; a dialog may also be seen as no composer at all."""
+    changes = typed(case, result.end)
+    counts = {"composer": 0, "seen": 0, "unknown": 0}
+    moment = changes[0][0] if changes else result.end
+    while moment < result.end:
+        _, state, text = next(change for change in reversed(changes) if change[0] <= moment)
+        near = any(0 <= moment - at <= COMPOSER_GRACE for at, _, _ in changes)
+        seen = result.composer_at(moment)
+        states = (DIALOG, ABSENT) if state == DIALOG else (state,)
+        counts["composer"] += 1
+        counts["unknown"] += seen.state == UNKNOWN and not near
+        counts["seen"] += near or (seen.state in states and (seen.text or text) == text)
+        moment += STEP
+    return counts
 
 
 def delays(case: Path, result: Replayed) -> list[float]:
@@ -103,24 +123,25 @@ def similarity(case: Path, result: Replayed) -> tuple[list[float], int]:
 
 
 def recordings() -> None:
-    columns = ["recordings", "evidence", "cases", "status right", "false READY", "false INPUT_REQUIRED"]
+    columns = ["recordings", "evidence", "cases", "status right", "composer right", "composer unknown"]
+    columns += ["false READY", "false INPUT_REQUIRED"]
     print(
         "| "
         + " | ".join([*columns, "end to READY, p50", "reply similarity", "replies without a turn"])
         + " |"
     )
-    print("|---|---|---:|---:|---:|---:|---:|---:|---:|")
+    print("|---|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|")
     for cli in ("claude", "codex", "gemini"):
         for channels in (True, False):
-            sums = {"total": 0.0, "right": 0.0, "false_ready": 0.0, "false_input": 0.0}
+            sums: Counter[str] = Counter()
             waits: list[float] = []
             alike: list[float] = []
             count = missed = 0
             for case in cases():
                 if case.parent.name == cli:
                     result = replay(case, channels)
-                    for key, value in compare(case, result).items():
-                        sums[key] += value
+                    sums.update(compare(case, result))
+                    sums.update(composer(case, result))
                     waits += delays(case, result)
                     found, without = similarity(case, result)
                     alike += found
@@ -130,6 +151,7 @@ def recordings() -> None:
             evidence = "title, OSC, screen" if channels else "screen and silence"
             print(
                 f"| {cli} | {evidence} | {count} | {sums['right'] / total:.1%} "
+                f"| {sums['seen'] / sums['composer']:.1%} | {sums['unknown'] / sums['composer']:.1%} "
                 f"| {sums['false_ready'] * STEP:.1f} s | {sums['false_input'] * STEP:.1f} s "
                 f"| {statistics.median(waits) if waits else float('nan'):.2f} s "
                 f"| {statistics.mean(alike) if alike else float('nan'):.2f} | {missed} |"

@@ -20,7 +20,9 @@ TakeCommand = Callable[[Mapping[str, Any], Callable[[str | None], None]], None]
 
 
 class AgentTerminal:
-    """`send` takes a frame for the relay. `clock` gives the time, so that tests can set it."""
+    """`send` takes a frame for the relay. `clock` gives the time, so that tests can set it.
+
+    `foreground` tells whether the program itself has the terminal; None if that is unknown."""
 
     def __init__(
         self,
@@ -30,6 +32,7 @@ class AgentTerminal:
         cols: int,
         rows: int,
         clock: Callable[[], float] = time.monotonic,
+        foreground: Callable[[], bool | None] = lambda: None,
     ) -> None:
         self.profile = profile
         self.screen: Screen = make_screen(cols, rows)
@@ -49,7 +52,7 @@ class AgentTerminal:
         self._injections: dict[str, Callable[[str], None]] = {}
         self._output_callbacks: list[Callable[[bytes], None]] = []
         self._status_callbacks: list[Callable[[str], None]] = []
-        self.observer = Observer(profile, self.screen, channel, self._on_status)
+        self.observer = Observer(profile, self.screen, channel, self._on_status, foreground=foreground)
 
     @property
     def running(self) -> bool:

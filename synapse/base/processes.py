@@ -26,6 +26,17 @@ def start_time(pid: int) -> str:
     return fields[19] if fields else ""
 
 
+def has_terminal(pid: int) -> bool | None:
+    """Whether `pid` or a child of it leads the process group in the foreground of its terminal.
+
+    The jobs of a shell are led by grandchildren of its parent. None where the system has no /proc."""
+    fields = _stat(pid)
+    if not fields:
+        return None
+    group, front = fields[2], fields[5]
+    return group == front or _stat(int(front))[1:2] == [str(pid)]
+
+
 def session_members(session: int) -> list[int]:
     """The live processes of a session; without /proc, only its leader."""
     try:

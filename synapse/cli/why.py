@@ -6,6 +6,7 @@ from synapse.cli.shared.agents import find_agent
 from synapse.cli.shared.output import show
 from synapse.cli.shared.parser import Parser
 from synapse.peers import control
+from synapse.terminal.cells import crop
 
 HELP = "Explain why Synapse considers an agent READY, PROCESSING or INPUT_REQUIRED."
 
@@ -21,12 +22,17 @@ def main(argv: list[str]) -> int:
     return show(options.json, why, _lines(str(entry["name"]), why))
 
 
+def _composer(seen: dict[str, Any]) -> str:
+    text = "" if seen["text"] is None else f": {crop(seen['text'], 60)!r}"
+    return f"composer: {seen['state']}{text} ({seen['why']})"
+
+
 def _lines(name: str, why: dict[str, Any]) -> list[str]:
     lines = [f"{name} is {why['status']}: {why['reason']} (confidence {why['confidence']:.0%})"]
     if prompt := why["prompt"]:
         lines += ["", f"it asks: {prompt['prompt']}"]
         lines += [f"  {option}" for option in prompt["options"] or []]
-    lines += ["", "evidence, the most trusted first:"]
+    lines += ["", _composer(why["composer"]), "evidence, the most trusted first:"]
     for item in why["evidence"]:
         says = " or ".join(item["says"])
         lines.append(f"  {item['source']:<10} {says:<24} {item['age']:>7.1f} s ago  {item['why']}")

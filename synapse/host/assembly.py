@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 from synapse.agent_terminal import AgentTerminal
 from synapse.agents.base import Surroundings, open_channel
+from synapse.base import processes
 from synapse.delivery.courier import Delivery
 from synapse.host.features import Features, default_features
 from synapse.host.hello import Hello
@@ -84,7 +85,9 @@ def _controller(hello: Hello, send: Callable[[bytes], None]) -> AgentTerminal:
     channel = open_channel(
         profile.channel, Surroundings(hello.working_dir, env, hello.started_at, hello.child)
     )
-    controller = AgentTerminal(profile, channel, send, *hello.size)
+    controller = AgentTerminal(
+        profile, channel, send, *hello.size, foreground=lambda: processes.has_terminal(hello.child)
+    )
     controller.keys, controller.written = hello.keys, hello.written
     controller.set_draft(*hello.draft)
     controller.console_changed(hello.console is not None)

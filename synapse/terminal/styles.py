@@ -1,7 +1,10 @@
 """The style of a cell, from its SGR parameters: background, drawn cursor, and text that is a suggestion."""
 
+from collections.abc import Sequence
 from functools import cache
 from typing import NamedTuple
+
+from synapse.terminal.screen import Cell
 
 _GREY = range(60, 200)  # of 255: how bright placeholders are
 _NEUTRAL = 32  # at most between the channels of a grey
@@ -45,6 +48,19 @@ def style_of(sgr: str) -> Style:
         else:
             faint, inverse = faint or word == "2", inverse or word == "7"
     return Style(faint, inverse, colours["3"], colours["4"])
+
+
+def typed_text(cells: Sequence[Cell]) -> str:
+    """The text of cells, with blanks in place of a placeholder or a suggestion."""
+    styles = [style_of(cell.sgr) for cell in cells]
+    text = ""
+    for number, (cell, style) in enumerate(zip(cells, styles, strict=True)):
+        suggested = style.suggested
+        if style.inverse and number + 1 < len(cells):  # a drawn cursor: the cell has the cursor's style
+            suggested = styles[number + 1].suggested and bool(cells[number + 1].text.strip())
+        shown = "" if cell.width == 0 else cell.text or " "
+        text += " " * cell.width if suggested else shown
+    return text
 
 
 def _channels(colour: str) -> tuple[int, int, int] | None:

@@ -12,7 +12,7 @@ from itertools import pairwise
 from synapse.agents.look import Composer, Look
 from synapse.terminal.cells import char_width, width
 from synapse.terminal.screen import Cell, Row, Screen
-from synapse.terminal.styles import style_of
+from synapse.terminal.styles import style_of, typed_text
 
 EMPTY = "empty"
 DRAFT = "draft"
@@ -33,6 +33,11 @@ class Seen:
 NOT_LOOKED = Seen(UNKNOWN, why="the screen has not settled yet")
 NOT_SEEN_YET = Seen(UNKNOWN, why="its composer has not been on the screen yet")
 NO_COMPOSER = Seen(ABSENT, why="its composer is not on the screen")
+OTHER_PROGRAM = Seen(ABSENT, why="another program has the terminal")
+ELSEWHERE = Seen(DIALOG, why="its composer is on the screen, but the cursor is not in it")
+
+# Joined, flag and skin tone emoji: programs and terminals count their cells differently.
+_UNSURE = re.compile("[\u200d\ufe0f\U0001f1e6-\U0001f1ff\U0001f3fb-\U0001f3ff]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,8 +52,10 @@ class _Place:
 
 
 class ComposerReader:
-    def __init__(self, look: Look) -> None:
-        self._boxes = [box for box in look.composers if not box.placeholder]
+    def __init__(self, look: Look, own: bool = True) -> None:
+        """`own`: the rules are the program's own, and not those of programs that it may look like."""
+        self._boxes = [box for box in look.composers if not box.placeholder and (own or box.above)]
+        self._own = own
         self.was_seen = False
         self._pasted = look.reply.placeholder
 
@@ -63,14 +70,18 @@ class ComposerReader:
                 except NotImplementedError:
                     return Seen(UNKNOWN, why="this terminal emulator does not tell the style of a cell")
                 self.was_seen = True
-                place = _bounded(place, rows, screen.cursor[1])
+                place = _bounded(place, rows, screen.cursor[1] - place.first)
+                if place is None:
+                    return ELSEWHERE
                 return self._content(place, rows[: place.end - place.first], screen)
-        return NO_COMPOSER if self.was_seen else NOT_SEEN_YET
+        if not self.was_seen or not self._own:
+            return NOT_SEEN_YET
+        return ELSEWHERE if any(_is_shown(box, lines) for box in self._boxes) else NO_COMPOSER
 
     def _content(self, place: _Place, rows: Sequence[Row], screen: Screen) -> Seen:
         column, row = screen.cursor
         room = screen.size[0] - place.column - place.box.margin
-        typed = [_typed(cells.cells[place.column :]) for cells in rows]
+        typed = [typed_text(cells.cells[place.column :]).rstrip(" ") for cells in rows]
         at = row - place.first
         if 0 <= at < len(typed):  # blanks up to the cursor were typed
             typed[at] += " " * (column - place.column - width(typed[at]))
@@ -85,6 +96,10 @@ class ComposerReader:
         whole = "\n".join(typed)
         if any(re.search(pattern, whole) for pattern in self._pasted):
             return Seen(DRAFT, why="its composer has a placeholder for pasted text")
+        if _UNSURE.search(whole):
+            return Seen(DRAFT, why="the draft has emoji whose width is not certain")
+        if len(typed) > 1 and not self._own:
+            return Seen(DRAFT, why="how its composer breaks lines is not known")
         text = joined(typed, room, at)
         if text is None:
             return Seen(DRAFT, why="which breaks of the draft are its own cannot be told")
@@ -126,34 +141,39 @@ def _place(box: Composer, lines: Sequence[str], screen: Screen) -> _Place | None
     return _Place(box, first, end, column, head.groupdict().get("mode") or "")
 
 
-def _bounded(place: _Place, rows: Sequence[Row], cursor_row: int) -> _Place:
-    """The rows of a composer without rules: those with its background, or else to the first blank row."""
+def _is_shown(box: Composer, lines: Sequence[str]) -> bool:
+    return bool(box.above) and any(
+        re.match(box.above, above) and re.match(box.first, first) for above, first in pairwise(lines)
+    )
+
+
+def _bounded(place: _Place, rows: Sequence[Row], cursor: int) -> _Place | None:
+    """The end of a composer without rules: of its background, or else the first blank row below the cursor.
+
+    `rows` begin with it, and `cursor` is one of them. None: the cursor is below the composer.
+    """
     if place.box.above:
         return place
-    ground = _background(rows[0].cells[0])
-    end = cursor_row - place.first + 1
+    ground, end = _background(rows[0].cells[0]), cursor + 1
     if ground:
+        if any(_background(row.cells[0]) != ground for row in rows[:end]):
+            return None
         while end < len(rows) and _background(rows[end].cells[0]) == ground:
             end += 1
-        if end > 1 and end - 1 > cursor_row - place.first and not _text(rows[end - 1].cells).strip():
+        if end > cursor + 1 and not _text(rows[end - 1].cells).strip():
             end -= 1  # the margin below the text
     else:
+        blank = [not _text(row.cells).strip() for row in rows[:end]]
+        if True in blank and any(_is_coloured(row) for row in rows[blank.index(True) : end]):
+            return None
         while end < len(rows) and _text(rows[end].cells).strip():
             end += 1
     return replace(place, end=place.first + end)
 
 
-def _typed(cells: Sequence[Cell]) -> str:
-    """The text of a row without its placeholder or suggestion, and without blanks at its end."""
-    styles = [style_of(cell.sgr) for cell in cells]
-    text = ""
-    for number, (cell, style) in enumerate(zip(cells, styles, strict=True)):
-        suggested = style.suggested
-        if style.inverse and number + 1 < len(cells):  # a drawn cursor: the cell has the cursor's style
-            suggested = styles[number + 1].suggested and bool(cells[number + 1].text.strip())
-        shown = "" if cell.width == 0 else cell.text or " "
-        text += " " * cell.width if suggested else shown
-    return text.rstrip(" ")
+def _is_coloured(row: Row) -> bool:
+    styles = [style_of(cell.sgr) for cell in row.cells if cell.text.strip()]
+    return any(style.colour or style.faint for style in styles)
 
 
 def _background(cell: Cell) -> str:
@@ -191,8 +211,12 @@ def _gap(before: str, after: str, room: int) -> str | None:
     full = used >= room - is_wide
     if not word:
         return None if full and after else "\n"
+    if used + 1 + width(word) <= room:
+        return "\n"
+    if before.endswith("-"):
+        return None  # some break a word there
     if not full:
-        return "\n" if used + 1 + width(word) <= room else " "
+        return " "
     if is_wide and width(before[-1]) == 2:
         return ""  # no blanks in Japanese
     whole = before.rsplit(" ", 1)[-1] + word

@@ -43,7 +43,7 @@ class Moments:
 
     def is_answered(self, now: float) -> bool:
         """Whether the screen shows what the last key did: its echo has settled, or none came."""
-        return self.output >= self.key or now - self.key >= ECHO
+        return not self.pressed or self.output >= self.key or now - self.key >= ECHO
 
     def is_time_to_confirm(self, now: float) -> bool:
         """The last key has changed nothing on the screen."""

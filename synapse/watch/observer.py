@@ -13,10 +13,11 @@ from synapse.profiles.loader import MODE_NAMES, Profile
 from synapse.registry import INPUT_REQUIRED, PROCESSING, READY
 from synapse.terminal.screen import Screen
 from synapse.watch import moments
-from synapse.watch.composer import DIALOG, NOT_LOOKED, Seen
+from synapse.watch.composer import DIALOG, DRAFT, EMPTY, NOT_LOOKED, NOT_SEEN_YET, OTHER_PROGRAM, Seen
 from synapse.watch.errors import UNTOLD, DetectedError
 from synapse.watch.idle import IdleDetector
 from synapse.watch.moments import Moments
+from synapse.watch.prompt_line import PromptLine
 from synapse.watch.questions import InputPrompt
 from synapse.watch.reader import ScreenReader
 from synapse.watch.signals import SignalReader
@@ -32,6 +33,7 @@ class Observer:
         channel: Channel,
         on_status: Callable[[Verdict], None],
         channels: bool = True,  # off: the screen and silence alone, to measure what they are worth
+        foreground: Callable[[], bool | None] = lambda: None,  # whether the program itself has the terminal
     ) -> None:
         self._screen = screen
         self._channel = channel if channels else Channel(channel.surroundings)
@@ -40,6 +42,8 @@ class Observer:
         self._idle = IdleDetector(idle.strategy, idle.pattern, idle.pattern_use, idle.timeout, MODE_NAMES)
         self._signals = SignalReader(profile, titles=channels)
         self._reader = ScreenReader(profile, screen, channel)
+        self._line = PromptLine()
+        self._foreground = foreground
         self._model = StatusModel()
         self._last = Moments()
         # The end of an interrupted turn and its time: held back until the screen shows the reply.
@@ -47,8 +51,7 @@ class Observer:
         self.turns = TurnTracker(self._reader.reply)
         self.verdict = self._model.verdict(0.0)
         self.prompt: InputPrompt | None = None
-        self.composer = NOT_LOOKED
-        self._glanced: Seen | None = None  # in the composer at the last look, if the screen had not settled
+        self.composer = self._glanced = NOT_LOOKED
         self._on_composer: Callable[[Seen], None] | None = None
         self.error: DetectedError | None = None
 
@@ -87,6 +90,7 @@ class Observer:
         """A human has typed; `line` is what was submitted, if that is known."""
         self._last.key = now
         self._last.pressed = True
+        self._line.key()
         if submits:
             self.submit(now, line=line)
 
@@ -96,6 +100,7 @@ class Observer:
         """Enter was pressed: by a human, or by Synapse, which knows the prompt."""
         self._last.entered = True
         self._last.submit = now
+        self._line.submitted()
         self._channel.submitted(prompt if prompt is not None else line)
         if not self._is_reported():
             self._reader.turn_begins(start_line)
@@ -142,13 +147,13 @@ class Observer:
         return self._next(now)
 
     def _look(self, now: float, settled: bool) -> None:
-        before, self._last.look = self._last.look, now
+        self._last.look = now
         self._last.unseen = not settled
         self.prompt = self._question() if settled else None
         if settled:
             self._see(now)
         else:
-            self._glance(since=before)
+            self._glance(now)
         if self.prompt is not None:
             self._model.observe(SCREEN, INPUT_REQUIRED, now, f"screen: {self.prompt.prompt_text[:60]!r}")
             return
@@ -165,25 +170,30 @@ class Observer:
 
     def _see(self, now: float) -> None:
         """What is in the composer now: the screen has settled, also after the last key."""
-        before, was_pressed = self.composer, self._last.pressed
         if self.prompt is not None:
-            self.composer = Seen(DIALOG, why=f"it asks: {self.prompt.prompt_text[:60]!r}")
+            seen = Seen(DIALOG, why=f"it asks: {self.prompt.prompt_text[:60]!r}")
+        elif self._foreground() is False:
+            seen = OTHER_PROGRAM
         else:
-            self.composer = self._reader.composer()
-        self._last.pressed = was_pressed and not self._last.is_answered(now)
-        self._glanced = None
-        if self._on_composer is not None and (self.composer != before or was_pressed != self._last.pressed):
-            self._on_composer(self.composer)
+            seen = self._reader.composer()
+            if seen is NOT_SEEN_YET:
+                seen = self._line.read(self._screen, self.verdict.status == READY)
+        self._set_composer(seen, now)
 
-    def _glance(self, since: float) -> None:
-        """What is in the composer while output never pauses: what two looks in a row have found."""
-        found = self._reader.composer()
-        if found == self._glanced and self._last.key < since:
-            changed = found != self.composer or self._last.pressed
-            self.composer, self._last.pressed = found, False
-            if self._on_composer is not None and changed:
-                self._on_composer(found)
-        self._glanced = found
+    def _set_composer(self, seen: Seen, now: float) -> None:
+        before, self.composer, self._glanced = self.composer, seen, seen
+        was_pressed, self._last.pressed = self._last.pressed, not self._last.is_answered(now)
+        if self._on_composer is not None and (seen != before or was_pressed != self._last.pressed):
+            self._on_composer(seen)
+
+    def _glance(self, now: float) -> None:
+        """While the output never pauses, what two looks show in the composer counts, if it is there."""
+        seen = self._reader.composer()
+        if seen.state not in (EMPTY, DRAFT):
+            return  # it may be half painted
+        before, self._glanced = self._glanced, seen
+        if seen == before and (not self._last.pressed or now - self._last.key >= moments.ECHO):
+            self._set_composer(seen, now)
 
     def _question(self) -> InputPrompt | None:
         prompt = self._reader.question()
@@ -242,6 +252,8 @@ class Observer:
                 self.turns.current.busy = True
         elif before.status != READY:
             self._last.ready = now
+            if not self._last.unseen:
+                self._see(now)  # what stands before the cursor is a prompt
         if self.verdict.status != before.status:
             self._on_status(self.verdict)
 

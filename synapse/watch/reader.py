@@ -19,7 +19,8 @@ class ScreenReader:
         self._marks = look.reply
         self._response_end = profile.response_end
         self._questions = InputRequiredDetector(patterns, detection.enabled, look)
-        self._composer = ComposerReader(look)
+        self._own = profile.composer is not None  # the rules of its composer are its own
+        self._composer = ComposerReader(look, own=self._own)
         self._start_line = 0  # at or before the echo of the last prompt
         self.errors = ErrorDetector(look, channel.read_error)
 
@@ -31,7 +32,7 @@ class ScreenReader:
 
     @property
     def knows_composer(self) -> bool:
-        return self._composer.was_seen
+        return self._own and self._composer.was_seen
 
     def error(self) -> DetectedError | None:
         return self.errors.get_primary_error(self.errors.detect_screen(*self._shown()))

@@ -379,10 +379,13 @@ class TestKnowing:
         wait(lambda: home.agents()["a"]["status"] == "READY", "READY")
         text = home.run("why", "a").stdout
         assert text.startswith("a is READY: ") and "title" in text and "s ago" in text
-        home.run("keys", "a", "confirm Shall I?", "Enter")
+        home.run("keys", "a", "half a line")
+        wait(lambda: "composer: draft: 'half a line' (" in home.run("why", "a").stdout, "the draft")
+        home.run("keys", "a", "C-u", "confirm Shall I?", "Enter")
         wait(lambda: home.agents()["a"]["status"] == "INPUT_REQUIRED", "INPUT_REQUIRED in the registry")
         why = json.loads(home.run("why", "a", "--json").stdout)
         assert why["prompt"]["options"] == ["Yes", "No"] and "Shall I?" in why["prompt"]["prompt"]
+        assert why["composer"]["state"] == "dialog"
         home.run("keys", "a", "1")
         wait(lambda: home.agents()["a"]["status"] == "READY", "READY again")
 

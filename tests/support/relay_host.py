@@ -28,8 +28,14 @@ def host(folder: Path, link: socket.socket) -> None:
             for kind, payload in unpacker.feed(data):
                 policy = (folder / "policy").read_text()
                 if kind == wire.KEYS:
-                    what, count, empty, draft = wire.unpack_keys(payload)
-                    said: object = {"what": what, "count": count, "empty": empty, "draft": draft}
+                    what, count, empty, draft, _ = wire.unpack_keys(payload)
+                    said: object = {
+                        "what": what,
+                        "count": count,
+                        "empty": empty,
+                        "draft": draft,
+                        "line": line,
+                    }
                 elif kind in SHOWN:
                     said = json.loads(payload)
                 else:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import random
+import re
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -12,10 +13,13 @@ from typing import Any
 from synapse.agents.base import Channel, Surroundings
 from synapse.profiles.loader import load_profile
 from synapse.terminal.screen import make_screen
+from synapse.watch.composer import DIALOG, DRAFT, EMPTY, NOT_LOOKED, Seen
 from synapse.watch.observer import Observer
 
 FOLDER = Path(__file__).parents[1] / "recordings"
 LOOK_SOON = 0.02  # as the host does
+_REPLY = re.compile(r"(?:\x1b\[[?\d;]*[cRIO]|\x1b\].*\x1b\\)*", re.DOTALL)  # of the terminal itself
+_PASTE = re.compile(r"\x1b\[20[01]~")
 
 
 @dataclass
@@ -24,6 +28,7 @@ class Replayed:
     timeline: list[tuple[float, str]] = field(default_factory=list)
     prompts: list[tuple[float, str]] = field(default_factory=list)
     turns: list[dict[str, Any]] = field(default_factory=list)
+    composers: list[tuple[float, Seen]] = field(default_factory=list)
     unfinished: float | None = None  # when the turn began that the recording cuts off
     last: float = 0.0  # when something last happened
     end: float = 0.0  # the last moment before the CLI itself ended
@@ -35,6 +40,9 @@ class Replayed:
                 break
             status = changed
         return status
+
+    def composer_at(self, moment: float) -> Seen:
+        return next((seen for at, seen in reversed(self.composers) if at <= moment), NOT_LOOKED)
 
 
 def cases() -> list[Path]:
@@ -54,6 +62,7 @@ def replay(case: Path, channels: bool = True) -> Replayed:
 
     none = Channel(Surroundings("/", {}, 0.0))
     observer = Observer(load_profile(case.parent.name), screen, none, on_status, channels)
+    observer.on_composer(lambda seen: result.composers.append((now, seen)))
     due: float | None = None
     result.end = _end(events)
     result.last = min(float(events[-1][0]), result.end)
@@ -78,6 +87,30 @@ def replay(case: Path, channels: bool = True) -> Replayed:
     result.unfinished = current.started_at if current is not None else None
     result.turns = [turn.to_dict() for turn in observer.turns.finished]
     return result
+
+
+def typed(case: Path, end: float) -> list[tuple[float, str, str]]:
+    """[time, state, text] of the composer, from the keys of the recording and the prompts marked in it.
+
+    Only from the first mark on: keys that came before the CLI was ready may be lost or be put in later."""
+    with gzip.open(case / "session.cast.gz", "rt") as file:
+        events = [json.loads(line) for line in file][1:]
+    spans = [
+        (prompt["from"], prompt["until"] or end) for prompt in json.loads((case / "prompts.json").read_text())
+    ]
+    marks = [at for at, kind, _ in events if kind == "m"]
+    found, draft = [(at, EMPTY, "") for at in marks[:1]], ""
+    for at, kind, data in events:
+        asked = any(start <= at < until for start, until in spans)
+        if kind != "i" or not found or at < found[0][0] or asked or _REPLY.fullmatch(data):
+            continue
+        submits = data in ("\r", "\x03") or (data == "\t" and "queue" in case.name)
+        draft = "" if submits else draft + _PASTE.sub("", data).replace("\x1b", "")
+        found.append((at, DRAFT if draft else EMPTY, draft))
+    for start, until in spans if found else []:
+        after = [entry for entry in found if entry[0] <= until][-1:]
+        found += [(start, DIALOG, ""), *((until, state, text) for _, state, text in after)]
+    return sorted(found)
 
 
 def _end(events: list[Any]) -> float:

@@ -12,6 +12,7 @@ from synapse.agents.facts import Fact, PromptAccepted, Said, TurnEnded
 from synapse.profiles.loader import load_profile
 from synapse.registry import INPUT_REQUIRED, PROCESSING, READY
 from synapse.terminal.screen import make_screen
+from synapse.watch.composer import DIALOG, DRAFT, EMPTY
 from synapse.watch.observer import Observer
 
 NOWHERE = Surroundings("/nonexistent", {"HOME": "/nonexistent"}, 0.0)
@@ -245,3 +246,53 @@ def test_whatever_happens_it_goes_on(name: str, happening: list[tuple[str, Any]]
         else:
             agent.after(value)
     assert agent.observer.explain(agent.now)["status"] in (READY, PROCESSING, INPUT_REQUIRED)
+
+
+def test_the_composer_is_reported_when_it_changes_and_after_each_key() -> None:
+    claude = Agent("claude")
+    found: list[tuple[str, str | None]] = []
+    claude.observer.on_composer(lambda seen: found.append((seen.state, seen.text)))
+    claude.writes(IDLE)
+    claude.after(1)
+    assert found == [(EMPTY, None)]
+    claude.observer.key(False, claude.now)
+    claude.writes("\x1b[4;3Hhi")
+    claude.after(0.2)
+    assert found == [(EMPTY, None), (DRAFT, "hi")]
+    claude.observer.key(False, claude.now)  # Escape, which shows nothing
+    claude.after(0.3)
+    assert len(found) == 2  # its echo may still come
+    claude.after(0.3)
+    assert found[2:] == [(DRAFT, "hi")]
+    claude.observer.key(False, claude.now)
+    claude.writes(MENU)
+    claude.after(1)
+    assert found[3:] == [(DIALOG, None)]
+    assert claude.observer.explain(claude.now)["composer"]["state"] == DIALOG
+
+
+def test_the_composer_is_seen_while_the_output_never_pauses() -> None:
+    claude = Agent("claude")
+    claude.writes(IDLE + "\x1b[4;3Hhi")
+    claude.after(1)
+    claude.observer.key(True, claude.now)
+    claude.writes(IDLE)
+    for number in range(30):
+        claude.writes(f"\x1b7\x1b[1;1H● hello {number}\x1b8")
+        claude.after(0.05)
+    assert claude.observer.composer.state == EMPTY
+
+
+def test_a_line_mode_agent_has_a_draft_behind_its_prompt() -> None:
+    dummy = Agent("dummy")
+    dummy.writes("dummy> ")
+    assert dummy.after(1) == READY
+    assert dummy.observer.composer.state == EMPTY
+    dummy.observer.key(False, dummy.now)
+    dummy.writes("hello")
+    dummy.after(1)
+    assert (dummy.observer.composer.state, dummy.observer.composer.text) == (DRAFT, "hello")
+    dummy.observer.key(True, dummy.now, "hello")
+    dummy.writes("\r\nYou said: hello\r\ndummy> ")
+    dummy.after(1)
+    assert dummy.observer.composer.state == EMPTY

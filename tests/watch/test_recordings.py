@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.truth import composer
 from tests.support.replaying import cases, replay
 
 TOLERANCE = 0.06  # seconds
@@ -51,3 +52,10 @@ def test_how_each_turn_has_ended(case: Path, channels: bool) -> None:
     if case.name == "error400":
         (turn,) = replay(case, channels).turns
         assert turn["error"]["code"] == "API_ERROR" and "fake error" in turn["error"]["message"]
+
+
+@every_case
+def test_the_composer_is_never_seen_wrong(case: Path) -> None:
+    """Against the keys of the recording. With a reason it may be unknown, but it is not in any of them."""
+    counts = composer(case, replay(case))
+    assert (counts["composer"], 0) == (counts["seen"], counts["unknown"])

@@ -1,0 +1,108 @@
+"""What is typed at the prompt of a program whose composer is not known: a shell, a REPL, a line-mode agent.
+
+The prompt is what is before the cursor while the program is READY and nobody has typed. What is behind the
+same prompt later is a draft. Another prompt, such as the `> ` of a heredoc, is not the program's own.
+"""
+
+import re
+from dataclasses import dataclass
+
+from synapse.terminal.screen import Screen
+from synapse.terminal.styles import style_of, typed_text
+from synapse.watch.composer import ABSENT, DRAFT, EMPTY, UNKNOWN, Seen
+
+_CONTROL = re.compile(r"\^[@-_?]")  # how the kernel echoes a key that is not text
+_ROWS = 50  # that one line may wrap to
+
+
+@dataclass(frozen=True, slots=True)
+class _Line:
+    """The line that has the cursor, with its wrapped rows joined: before the cursor, and all of it."""
+
+    before: str
+    text: str
+
+
+class PromptLine:
+    def __init__(self) -> None:
+        self._prompt: str | None = None  # as it was last known to be empty
+        self._alternate = False  # the screen it was on
+        self._pressed = False  # a key since the last submit
+
+    def key(self) -> None:
+        self._pressed = True
+
+    def submitted(self) -> None:
+        self._pressed = False
+
+    def read(self, screen: Screen, ready: bool) -> Seen:
+        if self._prompt is not None and screen.alternate_screen != self._alternate:
+            return Seen(ABSENT, why="the alternate screen is another than at its prompt")
+        try:
+            line = _line(screen)
+        except NotImplementedError:
+            return Seen(UNKNOWN, why="this terminal emulator does not tell which rows belong together")
+        if self._pressed:
+            return self._with_keys(line)
+        if not line.before.strip():
+            return Seen(EMPTY, why="nobody has typed since the last message")
+        if self._prompt is not None and not _is_same(self._prompt, line.before):
+            return Seen(ABSENT, why=f"its prompt ends in {_end(self._prompt)!r}, not {_end(line.before)!r}")
+        if ready:
+            self._prompt, self._alternate = line.before, screen.alternate_screen
+        return Seen(EMPTY, why="nobody has typed since the last message")
+
+    def _with_keys(self, line: _Line) -> Seen:
+        prompt = self._prompt
+        if prompt is None:
+            return Seen(UNKNOWN, why="keys were pressed before its first prompt")
+        if line.before == prompt and not line.text[len(prompt) :].strip():
+            return Seen(EMPTY, why="its prompt looks as it did when it was empty")
+        if not line.text.startswith(prompt):
+            return Seen(UNKNOWN, why="the line at the cursor does not begin with its prompt")
+        text = line.text[len(prompt) :]
+        if _CONTROL.search(text):
+            return Seen(DRAFT, why="the line has keys that are not text")
+        return Seen(DRAFT, text, "there is text behind its prompt")
+
+
+def _is_same(known: str, prompt: str) -> bool:
+    """Whether a prompt is the program's own, though it may name another folder or branch."""
+    first, _, rest = prompt.strip().partition(" ")
+    return _end(known) == _end(prompt) or (bool(rest) and known.split()[:1] == [first])
+
+
+def _end(prompt: str) -> str:
+    return prompt.rstrip()[-1:]
+
+
+def _cursor(screen: Screen) -> tuple[int, int]:
+    """The terminal's cursor, or if that is hidden the only inverse cell: some programs draw their own."""
+    if screen.cursor_visible:
+        return screen.cursor
+    rows = screen.rows(0, screen.size[1])
+    drawn = [
+        (column, number)
+        for number, row in enumerate(rows)
+        for column, cell in enumerate(row.cells)
+        if style_of(cell.sgr).inverse and cell.width
+    ]
+    return drawn[0] if len(drawn) == 1 else screen.cursor
+
+
+def _line(screen: Screen) -> _Line:
+    column, row = _cursor(screen)
+    first = max(row - _ROWS, 0)
+    rows = screen.rows(first, row + _ROWS)
+    begin = end = row - first
+    while begin > 0 and rows[begin - 1].wrapped:
+        begin -= 1
+    while end + 1 < len(rows) and rows[end].wrapped:
+        end += 1
+    above = "".join(typed_text(cells.cells) for cells in rows[begin : row - first])
+    at = rows[row - first].cells
+    before = above + typed_text(at[:column])
+    after = typed_text(at[column:]) + "".join(
+        typed_text(cells.cells) for cells in rows[row - first + 1 : end + 1]
+    )
+    return _Line(before, before + after.rstrip())

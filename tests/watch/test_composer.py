@@ -1,0 +1,216 @@
+"""What is in the composer, from the cells of the screen."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from synapse.agents.base import Channel, Surroundings
+from synapse.profiles.loader import load_profile
+from synapse.terminal.cells import char_width, width
+from synapse.terminal.screen import Screen, make_screen
+from synapse.watch.composer import ABSENT, DIALOG, DRAFT, EMPTY, UNKNOWN, ComposerReader, Seen, joined
+from synapse.watch.looks import look_of
+from synapse.watch.observer import Observer
+from tests.support.home import Home
+
+RULE = "\x1b[38;5;244m" + "─" * 60 + "\x1b[m"
+GREY = "\x1b[38;2;153;153;153m"
+
+
+def claude(text: str, cursor: tuple[int, int] = (2, 1), below: str = "  ? for shortcuts") -> Screen:
+    """Claude's composer at the top of the screen; the cursor is (column, row)."""
+    return screen(f"{RULE}\r\n❯\xa0{text}\r\n{RULE}\r\n{below}\x1b[?25l", cursor)
+
+
+def codex(text: str, cursor: tuple[int, int] = (2, 1), ground: str = "48;5;236") -> Screen:
+    """Codex' composer, on a background of its own if the terminal has told its colours."""
+    rows = ["", f"\x1b[0;1;{ground}m›\x1b[0;{ground}m {text}", ""]
+    painted = "\r\n".join(f"\x1b[0;{ground}m{row}\x1b[K" for row in "\n".join(rows).split("\n"))
+    return screen(f"{painted}\x1b[m\r\n  \x1b[38;5;223mgpt-5\x1b[m · ~/work\r\n  ? for shortcuts", cursor)
+
+
+def gemini(text: str, cursor: tuple[int, int]) -> Screen:
+    ground = "\x1b[0;48;5;236m"
+    rows = [f"{ground} \x1b[38;5;183m> {ground}{text}{ground}\x1b[K", "\x1b[m" + "▀" * 60]
+    return screen("▄" * 60 + "\r\n" + "\r\n".join(rows) + "\r\n ~/work\x1b[?25l", cursor)
+
+
+def screen(text: str, cursor: tuple[int, int], cols: int = 60) -> Screen:
+    made = make_screen(cols, 24)
+    made.feed(f"{text}\x1b[{cursor[1] + 1};{cursor[0] + 1}H".encode())
+    return made
+
+
+def seen(cli: str, *screens: Screen) -> Seen:
+    """The last of them as the reader of this CLI sees it; it has seen the others before."""
+    reader = ComposerReader(look_of(load_profile(cli)))
+    return [reader.read(shown) for shown in screens][-1]
+
+
+@pytest.mark.parametrize(
+    ("cli", "shown"),
+    [
+        ("claude", claude("\x1b[7m \x1b[m")),
+        ("claude", claude("\x1b[7mT\x1b[0;2mry “fix lint errors”\x1b[m")),
+        ("claude", claude(f"\x1b[7mr\x1b[0m{GREY}un the tests\x1b[m")),
+        ("codex", codex("\x1b[2mAsk Codex to do anything")),
+        ("codex", codex("\x1b[2mAsk Codex to do anything", ground="49")),
+        ("gemini", gemini("\x1b[7m \x1b[0;38;5;248;48;5;236m Type your message or @path/to/file", (3, 1))),
+        ("gemini", gemini("\x1b[7m \x1b[0;38;2;98;114;164m Type your message or @path/to/file", (3, 1))),
+        ("dummy", claude("", below="  esc to interrupt")),
+    ],
+)
+def test_a_placeholder_or_a_suggestion_is_not_text(cli: str, shown: Screen) -> None:
+    assert seen(cli, shown).state == EMPTY
+
+
+@pytest.mark.parametrize(
+    ("cli", "shown", "text"),
+    [
+        ("claude", claude("hello\x1b[7m \x1b[m", (7, 1)), "hello"),
+        ("claude", claude("\x1b[7mh\x1b[mello", (2, 1)), "hello"),
+        ("claude", claude("\x1b[7mx\x1b[m", (2, 1)), "x"),
+        ("claude", claude("/mod\x1b[7m \x1b[m\x1b[2mel\x1b[m", (6, 1), "  /model   Set the model"), "/mod"),
+        ("claude", claude("\x1b[38;5;153m/model\x1b[m", (8, 1)), "/model"),
+        ("claude", claude("one\r\n  two\r\n\r\n  four", (6, 4)), "one\ntwo\n\nfour"),
+        ("claude", claude("one\r\n    indented", (12, 2)), "one\n  indented"),
+        ("claude", claude("hi  ", (6, 1)), "hi  "),
+        ("claude", claude("日本語 👍 é", (11, 1)), "日本語 👍 é"),
+        ("claude", screen(f"{RULE}\r\n!\xa0ls\r\n{RULE}\r\n", (4, 1)), "!ls"),
+        ("claude", screen(f"{RULE}\r\n!\xa0\r\n{RULE}\r\n", (2, 1)), "!"),
+        ("codex", codex("hello", (7, 1)), "hello"),
+        ("codex", codex("hello", (7, 1), ground="49"), "hello"),
+        ("codex", codex("one\n  two", (5, 2)), "one\ntwo"),
+        ("codex", codex("1. a list", (11, 1)), "1. a list"),
+        ("gemini", gemini("\x1b[97mhello\x1b[7m \x1b[m", (8, 1)), "hello"),
+        ("dummy", claude("hello", (7, 1)), "hello"),
+    ],
+)
+def test_typed_text_is_a_draft(cli: str, shown: Screen, text: str) -> None:
+    assert seen(cli, shown) == Seen(DRAFT, text, "its composer has a draft")
+
+
+@pytest.mark.parametrize(
+    "shown",
+    [
+        claude("[Pasted text #1 +61 lines]", (28, 1)),
+        claude("hi 👨\u200d👩\u200d👧", (12, 1)),
+        claude("🇯🇵", (4, 1)),
+        claude("x" * 56 + "\r\n  xxx", (5, 2)),  # one long word, or two words
+        claude("see the end of this well-known sentence with a word-by-\r\n  word list", (11, 2)),
+        claude(
+            "a sentence that fills its row up to the end of it\r\n  " + "w" * 20 + "\r\n  line two", (10, 3)
+        ),
+    ],
+)
+def test_a_draft_that_may_not_be_all_on_the_screen_has_no_text(shown: Screen) -> None:
+    found = seen("claude", shown)
+    assert (found.state, found.text) == (DRAFT, None)
+
+
+def test_ten_rows_of_gemini_may_be_the_middle_of_more() -> None:
+    rows = "\r\n".join(f"\x1b[48;5;236m   line {number}\x1b[K" for number in range(1, 10))
+    found = seen("gemini", gemini(f"line 0\r\n{rows}", (9, 10)))
+    assert (found.state, found.text) == (DRAFT, None)
+
+
+def test_the_cursor_elsewhere_is_a_search_or_a_list() -> None:
+    search = claude("", (18, 3), "  search prompts: ")
+    assert seen("claude", claude(""), search).state == DIALOG
+    recalled = codex("hello", (20, 4))
+    assert seen("codex", codex("hello", (7, 1)), recalled).state == DIALOG
+
+
+@pytest.mark.parametrize("other", ["~\r\n~\r\n~\r\n-- INSERT --", "", f"{RULE}\r\n  Rewind\r\n  ❯ (current)"])
+def test_without_a_composer_another_program_or_a_menu_has_the_screen(other: str) -> None:
+    assert seen("claude", claude(""), screen(other, (0, 0))).state == ABSENT
+
+
+def test_until_it_has_been_seen_once_it_is_unknown() -> None:
+    assert seen("claude", screen("Welcome", (0, 1))).state == UNKNOWN
+
+
+def test_the_echo_of_a_prompt_is_not_the_composer() -> None:
+    echoed = screen(
+        "› hello\r\n\r\n• hi\r\n\r\n\x1b[1m›\x1b[m \x1b[2mAsk Codex\x1b[m\r\n\r\n  gpt-5 · ~", (2, 4)
+    )
+    assert seen("codex", echoed).state == EMPTY
+
+
+# The drafts of a small composer that wraps words, as most do.
+
+
+def wrapped(text: str, room: int) -> list[str]:
+    rows = []
+    for line in text.split("\n"):
+        row = ""
+        for word in line.split(" "):
+            if row and width(row) + 1 + width(word) > room:
+                rows.append(row)
+                row = word
+            else:
+                row = f"{row} {word}" if row else word
+            while width(row) > room:
+                part = ""
+                while width(part) + char_width(row[len(part)]) <= room:
+                    part += row[len(part)]
+                rows.append(part)
+                row = row[len(part) :]
+        rows.append(row)
+    return rows
+
+
+rooms = st.integers(16, 40)
+words = st.text("abcdefghij", min_size=1, max_size=12)
+japanese = st.text("日本語のテキスト", min_size=1, max_size=60)
+
+
+@given(rooms, st.lists(words, min_size=1, max_size=30).map(" ".join))
+def test_wrapped_words_are_read_back(room: int, text: str) -> None:
+    rows = wrapped(text, room)
+    assert joined(rows, room, len(rows) - 1) == text
+
+
+@given(rooms, japanese)
+def test_wrapped_japanese_is_read_back(room: int, text: str) -> None:
+    rows = wrapped(text, room)
+    assert joined(rows, room, len(rows) - 1) == text
+
+
+@given(rooms, st.lists(st.lists(words, max_size=2).map(" ".join), min_size=2, max_size=6))
+def test_short_lines_are_read_back(room: int, lines: list[str]) -> None:
+    text = "\n".join(line[: room // 2 - 2].rstrip() for line in lines) + "."
+    rows = wrapped(text, room)
+    assert joined(rows, room, len(rows) - 1) == text
+
+
+@given(rooms, st.lists(st.lists(words, max_size=12).map(" ".join), min_size=3, max_size=6))
+def test_lines_and_wrapped_rows_are_never_mixed_up(room: int, lines: list[str]) -> None:
+    rows = wrapped("\n".join(["a", *lines, "b"]), room)  # the first break is surely one
+    assert joined(rows, room, len(rows) - 1) in ("\n".join(["a", *lines, "b"]), None)
+
+
+@given(rooms, st.text("ab日本 \n-", max_size=80))
+def test_any_text_has_an_answer(room: int, text: str) -> None:
+    rows = [row.rstrip() for row in wrapped(text, room)]
+    found = joined(rows, room, 0)
+    assert found is None or "".join(found.split()) == "".join(text.split())
+
+
+def test_a_program_that_looks_like_a_known_one_once_is_not_held_to_it(home: Home) -> None:
+    """A shell may print a screen of Claude Code, and its prompt is a prompt all the same."""
+    home.profile("x", "command: bash\n")
+    reader = ComposerReader(look_of(load_profile("x")), own=False)
+    assert reader.read(claude("hello", (7, 1))).text == "hello"
+    assert reader.read(screen("$ ", (2, 0))).state == UNKNOWN
+
+
+def test_another_program_in_the_foreground_is_not_its_composer() -> None:
+    shown = claude("hello", (7, 1))
+    channel = Channel(Surroundings("/", {}, 0.0))
+    observer = Observer(load_profile("claude"), shown, channel, lambda _: None, foreground=lambda: False)
+    observer.output(0.0)
+    observer.check(1.0)
+    assert observer.composer.state == ABSENT
