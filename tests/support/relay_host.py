@@ -29,13 +29,7 @@ def host(folder: Path, link: socket.socket) -> None:
                 policy = (folder / "policy").read_text()
                 if kind == wire.KEYS:
                     what, count, empty, draft, _ = wire.unpack_keys(payload)
-                    said: object = {
-                        "what": what,
-                        "count": count,
-                        "empty": empty,
-                        "draft": draft,
-                        "line": line,
-                    }
+                    said: object = {"what": what, "count": count, "empty": empty, "draft": draft}
                 elif kind in SHOWN:
                     said = json.loads(payload)
                 else:
