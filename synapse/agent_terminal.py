@@ -118,7 +118,7 @@ class AgentTerminal:
         self.last_key = self._clock()
         self._typings += 1
         self.set_draft(empty, text)
-        self.observer.key(what == SUBMITTED, self.last_key, line)
+        self.observer.key(what == SUBMITTED, self.last_key, line, text=bool(text))
         for callback in self._change_callbacks:
             callback()
 

@@ -24,6 +24,7 @@ class Composer:
     hint: str = ""  # all of the text that it shows while it is empty, where its style does not tell
     margin: int = 0  # cells at the right that no text uses
     rows: int = 0  # with this many rows it may have scrolled; 0: it grows with its text
+    half: bool = False  # on the alternate screen it grows to about half of the screen, and then scrolls
     hidden_cursor: bool = False  # only without `above`: the terminal's cursor is placed, but not shown
 
 

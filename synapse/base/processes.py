@@ -29,9 +29,9 @@ def start_time(pid: int) -> str:
 def has_terminal(pid: int) -> bool | None:
     """Whether `pid` or a child of it leads the process group in the foreground of its terminal.
 
-    The jobs of a shell are led by grandchildren of its parent. None where the system has no /proc."""
+    The jobs of a shell are led by grandchildren of its parent. None if the system does not tell."""
     fields = _stat(pid)
-    if not fields:
+    if not fields or int(fields[5]) <= 0:
         return None
     group, front = fields[2], fields[5]
     return group == front or _stat(int(front))[1:2] == [str(pid)]

@@ -90,6 +90,8 @@ def _controller(hello: Hello, send: Callable[[bytes], None]) -> AgentTerminal:
     )
     controller.keys, controller.written = hello.keys, hello.written
     controller.set_draft(*hello.draft)
+    if controller.draft:  # what is behind the prompt is no part of it
+        controller.observer.key(False, controller.last_key)
     controller.console_changed(hello.console is not None)
     return controller
 

@@ -142,6 +142,7 @@ _COMPOSER = Section(
         "hint": Regex(),
         "margin": Integer(0, 100),
         "rows": Integer(0, 500),
+        "half": Boolean(),
         "hidden_cursor": Boolean(),
     },
     required=("first",),

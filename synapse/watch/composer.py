@@ -66,7 +66,7 @@ class ComposerReader:
             place = _place(box, [line.ljust(columns) for line in lines], screen)
             if place is not None:
                 try:
-                    rows = screen.rows(place.first, len(lines))
+                    rows = screen.rows(place.first, place.end)
                 except NotImplementedError:
                     return Seen(UNKNOWN, why="this terminal emulator does not tell the style of a cell")
                 self.was_seen = True
@@ -89,7 +89,7 @@ class ComposerReader:
             return Seen(EMPTY, why="its composer is empty")
         if not place.mode and column == place.column and at == 0 and self._is_hint(typed, place.box):
             return Seen(EMPTY, why="its composer shows only its placeholder")
-        if len(typed) >= (place.box.rows or len(typed) + 1):
+        if _may_scroll(place, screen):
             return Seen(DRAFT, why="its composer may show only a part of the draft")
         if any(cell.text.strip() for cells in rows[1:] for cell in cells.cells[: place.column]):
             return Seen(DRAFT, why="its composer shows more than a draft")
@@ -139,6 +139,13 @@ def _place(box: Composer, lines: Sequence[str], screen: Screen) -> _Place | None
     if not indented or screen.cursor[0] < column:
         return None
     return _Place(box, first, end, column, head.groupdict().get("mode") or "")
+
+
+def _may_scroll(place: _Place, screen: Screen) -> bool:
+    count, height = place.end - place.first, screen.size[1]
+    if place.box.half and screen.alternate_screen and count >= max(height // 2 - 5, 3):
+        return True
+    return count >= (place.box.rows or height - 3)
 
 
 def _is_shown(box: Composer, lines: Sequence[str]) -> bool:

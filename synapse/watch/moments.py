@@ -30,6 +30,7 @@ class Moments:
     unseen: bool = False  # there is output since the last look
     news: bool = False  # the same, and it is not an echo
     pressed: bool = False  # there is a key since what was last seen in the composer
+    echoes: bool = False  # the last key was text, so that output must follow
     entered: bool = False  # Enter was pressed, and there was no output since
 
     def quiet(self, now: float) -> float:
@@ -43,7 +44,9 @@ class Moments:
 
     def is_answered(self, now: float) -> bool:
         """Whether the screen shows what the last key did: its echo has settled, or none came."""
-        return not self.pressed or self.output >= self.key or now - self.key >= ECHO
+        if not self.pressed or self.output >= self.key:
+            return True
+        return not self.echoes and now - self.key >= ECHO
 
     def is_time_to_confirm(self, now: float) -> bool:
         """The last key has changed nothing on the screen."""

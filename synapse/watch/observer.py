@@ -86,10 +86,10 @@ class Observer:
         self._take(self._channel.on_event(event), now)
         self._resolve(now)
 
-    def key(self, submits: bool, now: float, line: str | None = None) -> None:
-        """A human has typed; `line` is what was submitted, if that is known."""
+    def key(self, submits: bool, now: float, line: str | None = None, text: bool = False) -> None:
+        """A human has typed; `line` is what was submitted, if that is known. `text`: it must show."""
         self._last.key = now
-        self._last.pressed = True
+        self._last.pressed, self._last.echoes = True, text
         self._line.key()
         if submits:
             self.submit(now, line=line)
@@ -294,7 +294,7 @@ class Observer:
         waits = [self._idle.next_check(now), self.verdict.overruled_in]
         if self._last.unseen:
             waits.append(self._last.next_look(now))
-        elif self._last.pressed:
+        elif self._last.pressed and not self._last.echoes:
             waits.append(self._last.next_confirm(now))
         if self._stopped is not None:
             waits.append(moments.TURN_SETTLE)

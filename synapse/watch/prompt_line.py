@@ -12,7 +12,6 @@ from synapse.terminal.styles import style_of, typed_text
 from synapse.watch.composer import ABSENT, DRAFT, EMPTY, UNKNOWN, Seen
 
 _CONTROL = re.compile(r"\^[@-_?]")  # how the kernel echoes a key that is not text
-_ROWS = 50  # that one line may wrap to
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +47,7 @@ class PromptLine:
             return Seen(EMPTY, why="nobody has typed since the last message")
         if self._prompt is not None and not _is_same(self._prompt, line.before):
             return Seen(ABSENT, why=f"its prompt ends in {_end(self._prompt)!r}, not {_end(line.before)!r}")
-        if ready:
+        if ready and not _is_text(line.before):
             self._prompt, self._alternate = line.before, screen.alternate_screen
         return Seen(EMPTY, why="nobody has typed since the last message")
 
@@ -72,6 +71,12 @@ def _is_same(known: str, prompt: str) -> bool:
     return _end(known) == _end(prompt) or (bool(rest) and known.split()[:1] == [first])
 
 
+def _is_text(before: str) -> bool:
+    """Whether it reads as output that is not at its end yet, such as `Loading…`: prompts end in a sign."""
+    end = _end(before)
+    return end.isalnum() or end in ".,…"
+
+
 def _end(prompt: str) -> str:
     return prompt.rstrip()[-1:]
 
@@ -92,17 +97,17 @@ def _cursor(screen: Screen) -> tuple[int, int]:
 
 def _line(screen: Screen) -> _Line:
     column, row = _cursor(screen)
-    first = max(row - _ROWS, 0)
-    rows = screen.rows(first, row + _ROWS)
-    begin = end = row - first
-    while begin > 0 and rows[begin - 1].wrapped:
-        begin -= 1
-    while end + 1 < len(rows) and rows[end].wrapped:
-        end += 1
-    above = "".join(typed_text(cells.cells) for cells in rows[begin : row - first])
-    at = rows[row - first].cells
-    before = above + typed_text(at[:column])
-    after = typed_text(at[column:]) + "".join(
-        typed_text(cells.cells) for cells in rows[row - first + 1 : end + 1]
-    )
+    height = screen.size[1]
+    rows = screen.rows(row, row + 1)
+    at = rows[0].cells
+    before, after = typed_text(at[:column]), typed_text(at[column:])
+    below = row + 1
+    while rows[-1].wrapped and below < height:
+        rows = screen.rows(below, below + 1)
+        after += typed_text(rows[0].cells)
+        below += 1
+    above = row - 1
+    while above >= 0 and (rows := screen.rows(above, above + 1))[0].wrapped:
+        before = typed_text(rows[0].cells) + before
+        above -= 1
     return _Line(before, before + after.rstrip())

@@ -28,6 +28,7 @@ class Replayed:
     timeline: list[tuple[float, str]] = field(default_factory=list)
     prompts: list[tuple[float, str]] = field(default_factory=list)
     turns: list[dict[str, Any]] = field(default_factory=list)
+    marks: list[tuple[str, Seen]] = field(default_factory=list)  # with what was in the composer then
     composers: list[tuple[float, Seen]] = field(default_factory=list)
     unfinished: float | None = None  # when the turn began that the recording cuts off
     last: float = 0.0  # when something last happened
@@ -49,9 +50,18 @@ def cases() -> list[Path]:
     return sorted(path.parent for path in FOLDER.glob("*/*/session.cast.gz"))
 
 
+def looks() -> list[Path]:
+    """Recordings of composers: each mark is a place to look at."""
+    return sorted(FOLDER.glob("composer/*/*.cast.gz"))
+
+
 def replay(case: Path, channels: bool = True) -> Replayed:
     """Without `channels`, only the screen and silence are evidence."""
-    with gzip.open(case / "session.cast.gz", "rt") as file:
+    return replay_cast(case / "session.cast.gz", case.parent.name, channels)
+
+
+def replay_cast(path: Path, cli: str, channels: bool = True) -> Replayed:
+    with gzip.open(path, "rt") as file:
         head, *events = [json.loads(line) for line in file]
     screen = make_screen(head["width"], head["height"])
     result = Replayed(head["width"])
@@ -61,7 +71,7 @@ def replay(case: Path, channels: bool = True) -> Replayed:
         result.timeline.append((round(now, 2), verdict.status))
 
     none = Channel(Surroundings("/", {}, 0.0))
-    observer = Observer(load_profile(case.parent.name), screen, none, on_status, channels)
+    observer = Observer(load_profile(cli), screen, none, on_status, channels)
     observer.on_composer(lambda seen: result.composers.append((now, seen)))
     due: float | None = None
     result.end = _end(events)
@@ -80,8 +90,10 @@ def replay(case: Path, channels: bool = True) -> Replayed:
         elif kind == "r":
             cols, _, rows = data.partition("x")
             screen.resize(int(cols), int(rows))
-        elif kind == "i":
+        elif kind == "i" and not _REPLY.fullmatch(data):
             observer.key("\r" in data, now)
+        elif kind == "m":
+            result.marks.append((data, observer.composer))
         due = now + LOOK_SOON if due is None else min(due, now + LOOK_SOON)
     current = observer.turns.current
     result.unfinished = current.started_at if current is not None else None

@@ -116,6 +116,12 @@ def test_ten_rows_of_gemini_may_be_the_middle_of_more() -> None:
     assert (found.state, found.text) == (DRAFT, None)
 
 
+def test_half_of_the_alternate_screen_may_be_the_end_of_a_longer_draft() -> None:
+    rows = "\r\n".join(f"  l{number}" for number in range(6, 12))
+    shown = screen(f"\x1b[?1049h\x1b[H{RULE}\r\n❯\xa0l5\r\n{rows}\r\n{RULE}\r\n", (5, 7))
+    assert (seen("claude", shown).state, seen("claude", shown).text) == (DRAFT, None)
+
+
 def test_the_cursor_elsewhere_is_a_search_or_a_list() -> None:
     search = claude("", (18, 3), "  search prompts: ")
     assert seen("claude", claude(""), search).state == DIALOG

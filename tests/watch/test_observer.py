@@ -296,3 +296,18 @@ def test_a_line_mode_agent_has_a_draft_behind_its_prompt() -> None:
     dummy.writes("\r\nYou said: hello\r\ndummy> ")
     dummy.after(1)
     assert dummy.observer.composer.state == EMPTY
+
+
+def test_text_that_does_not_show_yet_leaves_the_composer_unconfirmed() -> None:
+    """Codex may take seconds to show text that came in one piece."""
+    claude = Agent("claude")
+    found: list[str] = []
+    claude.writes(IDLE)
+    claude.after(1)
+    claude.observer.on_composer(lambda seen: found.append(seen.state))
+    claude.observer.key(False, claude.now, text=True)
+    claude.after(5)
+    assert found == []
+    claude.writes("\x1b[4;3Hhi")
+    claude.after(1)
+    assert found == [DRAFT]

@@ -138,6 +138,17 @@ def test_keys_before_the_first_prompt_leave_it_unknown() -> None:
     assert line.read(screen, ready=True).state == UNKNOWN
 
 
+@pytest.mark.parametrize("output", ["Loading the model", "Loading…", "Listening on 8080", "Please wait..."])
+def test_output_that_pauses_is_not_a_prompt(output: str) -> None:
+    screen = make_screen(80, 24)
+    line = PromptLine()
+    screen.feed(output.encode())
+    assert line.read(screen, ready=True).state == EMPTY
+    line.submitted()
+    screen.feed(b"\r\n> ")
+    assert line.read(screen, ready=True).state == EMPTY
+
+
 def test_the_git_state_at_the_end_of_a_prompt_may_change() -> None:
     screen = make_screen(80, 24)
     line = PromptLine()

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.truth import composer
-from tests.support.replaying import cases, replay
+from tests.support.replaying import cases, looks, replay, replay_cast
 
 TOLERANCE = 0.06  # seconds
 every_case = pytest.mark.parametrize("case", cases(), ids=lambda case: f"{case.parent.name}-{case.name}")
@@ -59,3 +59,11 @@ def test_the_composer_is_never_seen_wrong(case: Path) -> None:
     """Against the keys of the recording. With a reason it may be unknown, but it is not in any of them."""
     counts = composer(case, replay(case))
     assert (counts["composer"], 0) == (counts["seen"], counts["unknown"])
+
+
+@pytest.mark.parametrize("cast", looks(), ids=lambda cast: f"{cast.parent.name}-{cast.name[:-8]}")
+def test_composers_of_each_width_and_version(cast: Path) -> None:
+    """Drafts, completions, shell mode, searches, lists, editors: [mark, state, text], looked over by hand."""
+    wanted = json.loads(cast.with_name(cast.name.replace(".cast.gz", ".json")).read_text())
+    found = replay_cast(cast, cast.parent.name).marks
+    assert [[mark, seen.state, seen.text] for mark, seen in found] == wanted
