@@ -15,7 +15,12 @@ from tests.support.home import Home
 
 NORMAL = 5.0  # seconds from the last key to the paste, at most: the gate's pause, and a busy machine
 
-KEYS = {"escape": "\x1b", "tab": "\t", "up and down": "\x1b[A\x1b[B", "typed and erased": "ab\x7f\x7f"}
+KEYS = {
+    "escape": ["\x1b"],
+    "tab": ["\t"],
+    "up and down": ["\x1b[A", "\x1b[B"],
+    "typed and erased": ["ab", "\x7f", "\x7f"],
+}
 
 
 def waited(task: dict[str, Any]) -> float:
@@ -33,7 +38,9 @@ def test_keys_that_leave_the_composer_empty_delay_nothing(
     times = {}
     for name, keys in KEYS.items():
         agent.driver.rest(1.0)
-        agent.driver.type(keys)
+        for key in keys:
+            agent.driver.type(key)
+            agent.driver.rest(0.3)
         done = sender.until(sender.send("hello #scenario:ping"))
         assert done["state"] == "completed", (name, done)
         times[name] = waited(done)
