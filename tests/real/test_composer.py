@@ -18,7 +18,7 @@ NORMAL = 5.0  # seconds from the last key to the paste, at most: the gate's paus
 KEYS = {
     "escape": ["\x1b"],
     "tab": ["\t"],
-    "up and down": ["\x1b[A", "\x1b[B"],
+    "up and down": ["\x1b[A", "\x1b[B", "\x1b[B"],  # in Gemini the first Down goes to the end of the line
     "typed and erased": ["ab", "\x7f", "\x7f"],
 }
 
