@@ -16,6 +16,14 @@ from benchmarks.terminal import Terminal
 
 ROUNDS, WARM = 100, 5
 OVER = 150.0  # milliseconds that a typed one may take longer
+GATE = 1000.0 + 500.0  # milliseconds after the last key: the gate's pause, and a message sent directly
+SEQUENCES = {  # keys that leave the composer empty, and how often each is tried
+    "the digit that answers a permission prompt": b"1",
+    "Escape": b"\x1b",
+    "Tab": b"\t",
+    "Up and Down": b"\x1b[A\x1b[B",
+}
+TRIES = 5
 TYPED, DIRECT, BACK = "typed at a prompt", "sent directly", "reply on the terminal"
 
 
@@ -28,6 +36,8 @@ def run() -> list[Row]:
         with closing(Terminal([COMMAND, "attach", "a"], place.env, place.path)) as terminal:
             terminal.wait_for("? for shortcuts")
             taken = _rounds(terminal, port)
+            own = next(int(str(entry["port"])) for entry in place.agents() if entry["name"] == "a")
+            after = {name: _after_keys(terminal, own, keys) for name, keys in SEQUENCES.items()}
     p50 = {what: median(values) for what, values in taken.items()}
     goal = p50[TYPED] <= p50[DIRECT] + OVER
     rows = []
@@ -37,7 +47,29 @@ def run() -> list[Row]:
         rows.append(Row(f"{figure}, p50", "ms", {SYNAPSE: p50[what]}, *told))
         rows.append(Row(f"{figure}, p99", "ms", {SYNAPSE: percentile(taken[what], 99)}))
     rows.append(Row("message, Enter to the reply in a toast, p50", "ms", {SYNAPSE: p50[BACK]}))
+    for name, values in after.items():
+        half = median(values)
+        figure = f"message after {name}, last key until delivered, p50"
+        rows.append(Row(figure, "ms", {SYNAPSE: half}, f"≤ {GATE:g}", half <= GATE))
     return rows
+
+
+def _after_keys(terminal: Terminal, port: int, keys: bytes) -> list[float]:
+    """Milliseconds from the last key at an agent's own prompt until it has a message."""
+    taken = []
+    with Client(port) as client:
+        for number in range(TRIES):
+            if keys == b"1":
+                terminal.write(b"confirm Shall I?\r")
+                terminal.wait_for("1. Yes")
+                terminal.drain(0.5)
+            terminal.write(keys)
+            pressed = time.time()
+            text = f"say {number} after keys {keys.hex()}"
+            client.send(text, wait=True)
+            taken.append((_delivered(port, text) - pressed) * 1e3)
+            terminal.drain(0.5)
+    return taken
 
 
 def _rounds(terminal: Terminal, port: int) -> dict[str, list[float]]:

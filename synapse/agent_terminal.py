@@ -8,7 +8,9 @@ from synapse.agents.base import Channel
 from synapse.keys.typed import CLEARED, SUBMITTED, TYPED, what_was_typed
 from synapse.profiles.loader import Profile
 from synapse.relay import wire
+from synapse.relay.keyboard import DRAFT_LIMIT
 from synapse.terminal.screen import Screen, make_screen
+from synapse.watch.composer import ABSENT, DIALOG, UNKNOWN, Seen
 from synapse.watch.observer import Observer
 from synapse.watch.status import Verdict
 
@@ -39,9 +41,11 @@ class AgentTerminal:
         self._clock = clock
         self.keys = 0  # how often a human has typed, as far as the host knows
         self.written = 0  # bytes that the agent has written, as far as the host knows
-        self.draft = False  # a human has typed text and not submitted it
-        self.draft_text: str | None = ""  # the text, if it is known
+        self.draft = False  # a human has typed text and not submitted it, as far as the keys tell
+        self.draft_text: str | None = ""  # the text, if the keys tell it
         self.last_key = -1e9
+        self._typings = 0  # how often a human or a request has typed
+        self._told: tuple[Seen, int, int] | None = None  # of the composer: what, after which typing and key
         self._change_callbacks: list[Callable[[], None]] = []
         self._on_command: TakeCommand | None = None
         # Called with a line for another agent that is stored: the relay removes it from the composer.
@@ -78,9 +82,12 @@ class AgentTerminal:
         """A human's terminal answers terminal queries itself; without one, the emulator does."""
         self.screen.on_reply(None if present else self._type)
 
-    def human_typed(self, what: int, count: int, empty: bool, text: str | None) -> None:
+    def human_typed(
+        self, what: int, count: int, empty: bool, text: str | None, line: str | None = None
+    ) -> None:
+        """`text` is what is in the composer then, `line` what was submitted; each is None if unknown."""
         self.keys = count
-        self._typed(what, empty, text)
+        self._typed(what, empty, text, line)
 
     def command(self, command: Mapping[str, Any]) -> None:
         """A human has typed a line for another agent (wire.COMMAND), or an invalid one (wire.REFUSED)."""
@@ -95,11 +102,15 @@ class AgentTerminal:
             if reason is None:
                 self.on_line_taken(str(command["line"]))
 
-        if self._on_command is not None:
-            self._on_command(command, answer)
+        refused = ""
+        if self.composer.state in (DIALOG, ABSENT):
+            refused = f"it was not typed into the agent's composer: {self.composer.why}"
+        elif self._on_command is None:
+            refused = "lines for other agents are not accepted yet"
         else:
-            refused = told | {"refused": "lines for other agents are not accepted yet"}
-            self._send(wire.pack_json(wire.COMMAND_TAKEN, refused))
+            self._on_command(command, answer)
+        if refused:
+            self._send(wire.pack_json(wire.COMMAND_TAKEN, told | {"refused": refused}))
 
     def set_draft(self, empty: bool, text: str | None) -> None:
         """The human's draft in the composer; `text` is None if it is not known."""
@@ -107,10 +118,11 @@ class AgentTerminal:
         if self.draft:
             self.last_key = self._clock()  # Synapse types nothing for a while
 
-    def _typed(self, what: int, empty: bool, text: str | None) -> None:
+    def _typed(self, what: int, empty: bool, text: str | None, line: str | None = None) -> None:
         self.last_key = self._clock()
+        self._typings += 1
         self.set_draft(empty, text)
-        self.observer.key(what == SUBMITTED, self.last_key, text=bool(text))
+        self.observer.key(what == SUBMITTED, self.last_key, line, text=bool(text))
         for callback in self._change_callbacks:
             callback()
 
@@ -127,7 +139,37 @@ class AgentTerminal:
 
     def check_status(self) -> float | None:
         """Check screen, transcript and clock. Returns the seconds until the next check, if one is due."""
-        return self.observer.check(self._clock())
+        now = self._clock()
+        wait = self.observer.check(now)
+        self._tell_composer()
+        return wait
+
+    @property
+    def composer(self) -> Seen:
+        """What the screen shows in the composer. Where it shows none, an open question has the keys."""
+        seen, prompt = self.observer.composer, self.observer.prompt
+        if prompt is not None and seen.state in (ABSENT, UNKNOWN):
+            return Seen(DIALOG, why=prompt.prompt_text[:80])
+        return seen
+
+    def _tell_composer(self) -> None:
+        """Tell the relay what is in the composer, if that is new or includes a new key."""
+        seen = self.composer
+        typings, key = (-1, -1) if self._told is None else self._told[1:]
+        if self.observer.is_composer_current:
+            typings, key = self._typings, self.keys
+        if (told := (seen, typings, key)) != self._told:
+            self._told = told
+            text = seen.text if seen.text is None or len(seen.text) <= DRAFT_LIMIT else None
+            frame = {
+                "state": seen.state,
+                "text": text,
+                "after_key": key,
+                "ruled": self.observer.sees_composer,
+            }
+            self._send(wire.pack_json(wire.COMPOSER, frame))
+            for callback in self._change_callbacks:
+                callback()
 
     def explain(self) -> dict[str, Any]:
         return self.observer.explain(self._clock())
@@ -166,21 +208,26 @@ class AgentTerminal:
         known_output: bool = True,
         draft: str | None = None,
         clear: str | None = None,
+        in_front: bool = False,
     ) -> None:
         """Type the steps between a human's keys, each after its pause. `done` gets the outcome.
 
         With `careful` the relay refuses it if a human has typed a key that the host does not know yet; with
         `known_output` also if the agent has written something new. `draft` is the human's text that the
         composer holds afterwards, if that changes. `clear` is a text that the relay removes from the composer
-        before the steps, with the keys that fit the moment."""
+        before the steps, with the keys that fit the moment. With `in_front` the relay refuses it while
+        another program is in the foreground of the terminal. With nothing to type, only the outcome is
+        wanted."""
         self._injections[name] = done
-        self.observer.key(False, self._clock())  # its echo does not count as output of the agent
+        if steps or clear is not None:
+            self.observer.key(False, self._clock())  # its echo does not count as output of the agent
         request = {
             "id": name,
             "keys": self.keys if careful else None,
             "output": self.written if careful and known_output else None,
             "draft": draft,
             "clear": clear,
+            "in_front": in_front,
             "steps": [(delay, data.decode("latin-1")) for delay, data in steps],
         }
         self._send(wire.pack_json(wire.INJECT, request))

@@ -88,7 +88,9 @@ class Push(Record):
 class Routing(Record):
     max_hops: int = field(Integer(0, 1000), 8, "agents that a message may pass through; 0: no limit")
     draft_patience: int = field(
-        Integer(0, 86_400), 20, "seconds without a key until a draft is moved aside; 0: never"
+        Integer(0, 86_400),
+        20,
+        "seconds without a key until a draft is moved aside; 5 at most if all of it is seen; 0: never",
     )
     pair_per_minute: int = field(
         Integer(0, 100_000), 20, "messages a minute from one agent to another; 0: no limit"

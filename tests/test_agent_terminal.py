@@ -13,6 +13,11 @@ from synapse.agents.base import Channel, Surroundings
 from synapse.keys.typed import CLEARED, SUBMITTED, TYPED
 from synapse.profiles.loader import load_profile
 from synapse.relay import wire
+from synapse.watch.composer import ABSENT, DIALOG, DRAFT, EMPTY, UNKNOWN, Seen
+from synapse.watch.moments import ECHO, SETTLE
+
+RULE = "─" * 40
+BOX = f"\x1b[H\x1b[2J{RULE}\r\n❯ \r\n{RULE}\x1b[2;3H".encode() + b"%b"  # the composer of `dummy --tui`
 
 
 class Wrapped:
@@ -191,6 +196,7 @@ def test_an_injection_names_what_is_known_here(
         "output": output,
         "draft": None,
         "clear": None,
+        "in_front": False,
         "steps": [[0.0, "\xffhi"], [0.1, "\r"]],
     }
     controller.injected("another", "done")
@@ -227,3 +233,96 @@ def test_a_line_is_taken_or_kept_with_the_reason(wrapped: Wrapped) -> None:
     refusal = {**COMMAND, "reason": "no such agent"}
     controller.command(refusal)
     assert refused == [refusal] and len(taken) == 2
+
+
+# --- what is in the composer ------------------------------------------------------------------------------
+
+
+def test_what_is_seen_is_told_once_the_last_key_must_be_part_of_it(wrapped: Wrapped) -> None:
+    controller = wrapped.controller
+
+    def told() -> list[tuple[str, str, int]]:
+        return [(each["state"], each["text"], each["after_key"]) for each in wrapped.told(wire.COMPOSER)]
+
+    def look() -> None:
+        wrapped.now += SETTLE
+        controller.check_status()
+
+    controller.feed(BOX % b"")
+    look()
+    controller.human_typed(TYPED, 3, False, "x")
+    controller.check_status()
+    assert told() == [(EMPTY, None, 0)]
+    controller.feed(BOX % b"x")
+    look()
+    look()
+    assert told()[1:] == [(DRAFT, "x", 3)]
+    controller.human_typed(TYPED, 4, False, None)  # a key without an echo
+    look()
+    assert len(told()) == 2
+    wrapped.now += ECHO
+    look()
+    assert told()[2:] == [(DRAFT, "x", 4)]
+
+
+def test_keys_of_a_request_are_followed_by_what_is_seen(wrapped: Wrapped) -> None:
+    controller = wrapped.controller
+    controller.feed(BOX % b"")
+    wrapped.now += SETTLE
+    controller.check_status()
+    assert len(wrapped.told(wire.COMPOSER)) == 1
+    controller.type_keys(b"\t")
+    wrapped.now += ECHO
+    controller.check_status()
+    assert [each["state"] for each in wrapped.told(wire.COMPOSER)] == [EMPTY, EMPTY]
+
+
+def test_while_output_never_pauses_what_two_looks_found_counts(wrapped: Wrapped) -> None:
+    controller = wrapped.controller
+    controller.feed(BOX % b"")
+    wrapped.now += SETTLE
+    controller.check_status()
+    controller.human_typed(TYPED, 1, False, "x")
+    for _ in range(20):
+        controller.feed(BOX % b"x")
+        wrapped.now += SETTLE / 2
+        controller.check_status()
+    told = wrapped.told(wire.COMPOSER)
+    assert (told[-1]["state"], told[-1]["text"], told[-1]["after_key"]) == (DRAFT, "x", 1)
+
+
+@pytest.mark.parametrize("state", [DIALOG, ABSENT])
+def test_a_line_that_is_in_no_composer_goes_to_the_agent(wrapped: Wrapped, state: str) -> None:
+    controller = wrapped.controller
+    taken: list[object] = []
+    controller.take_commands(["b"], {}, lambda command, answer: taken.append(command), taken.append)
+    controller.observer.composer = Seen(state, why="vim")
+    controller.command({"id": "1", "name": "b", "message": "hi"})
+    (told,) = wrapped.told(wire.COMMAND_TAKEN)
+    assert told["id"] == "1" and "vim" in told["refused"] and taken == []
+
+
+def test_a_question_has_the_keys_where_no_composer_is_seen(wrapped: Wrapped) -> None:
+    controller = wrapped.controller
+    controller.feed(b"Delete it? (y/n): ")
+    wrapped.now += SETTLE
+    controller.check_status()
+    assert controller.observer.prompt is not None
+    for state, seen in ((UNKNOWN, DIALOG), (ABSENT, DIALOG), (EMPTY, EMPTY), (DRAFT, DRAFT)):
+        controller.observer.composer = Seen(state)
+        assert controller.composer.state == seen
+
+
+def test_a_submitted_line_is_known_to_the_channel() -> None:
+    lines: list[str | None] = []
+
+    class Listening(Channel):
+        def submitted(self, text: str | None = None) -> None:
+            lines.append(text)
+
+    around = Surroundings("/work", {}, 0.0, 1)
+    controller = AgentTerminal(load_profile("dummy"), Listening(around), lambda _: None, 80, 24)
+    controller.human_typed(TYPED, 1, False, "hello")
+    controller.human_typed(SUBMITTED, 2, True, "", "hello")
+    controller.human_typed(SUBMITTED, 3, True, "")
+    assert lines == ["hello", None]

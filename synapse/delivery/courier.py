@@ -1,6 +1,6 @@
 """Carries tasks to the agent, one at a time, and its replies back.
 
-A message is typed only when the agent is READY, asks nothing, and no human is in the middle of a line. The
+A message is typed only when the agent is READY, asks nothing, and its composer is there and empty. The
 relay types it as one piece, or refuses because something has happened meanwhile. The turn that begins with
 the message's mark is the task's turn, and its reply the task's reply. A message is never typed twice; only
 Enter is pressed again if nothing shows that the turn has begun.
@@ -18,29 +18,31 @@ from dataclasses import dataclass
 from synapse.agent_terminal import AgentTerminal
 from synapse.delivery import composer
 from synapse.delivery.carry import PROGRESS_INTERVAL, Carry, mark_of
-from synapse.delivery.draft_stash import PATIENCE, DraftStash
+from synapse.delivery.draft_stash import DraftStash
+from synapse.delivery.gate import Gate, content
 from synapse.delivery.instructions import Instructions
 from synapse.delivery.questions import Questions
 from synapse.delivery.typist import LEFT, Typist
 from synapse.output_parser import OutputParser
 from synapse.registry import INPUT_REQUIRED, PROCESSING, READY
-from synapse.relay.injector import DONE, OUTPUT, STUCK
+from synapse.relay.injector import DONE, ELSEWHERE, OUTPUT, STUCK
 from synapse.tasks.engine import URGENT, TaskEngine, derived_artifact
 from synapse.tasks.files import keep_files, keep_text
 from synapse.tasks.task import Json, Task, message_text, sender_id
 from synapse.tasks.waiting import WaitingTasks
+from synapse.watch.composer import DRAFT
 from synapse.watch.reader import Place
 from synapse.watch.turns import SCREEN, Turn
 
 logger = logging.getLogger(__name__)
 
-KEY_PAUSE = 1.0  # seconds after a human's last key
 STARTING = 15.0  # seconds in which a CLI switches its terminal modes on
 CONFIRM = 2.0  # seconds in which a turn must begin before Enter is pressed again
 CONFIRM_BUSY = 20.0  # the same, if the agent works but does not say on what
 ENTERS = 4
 TYPE_TRIES = 10  # after a draft was taken out
 TYPE_AGAIN = 0.05  # seconds
+LOOK_AGAIN = 1.0  # seconds until the relay is asked again whether the agent is in front
 OPEN_AGAIN = 1.0  # seconds until a disk that could not be read is tried again
 FAULT_PAUSE = 1.0  # seconds after an error of ours, so that a lasting one does not keep the host busy
 INTERNAL = {"code": "INTERNAL", "message": "Synapse failed while it delivered the task: see its log"}
@@ -50,19 +52,19 @@ INTERNAL = {"code": "INTERNAL", "message": "Synapse failed while it delivered th
 class Delivery:
     """The courier of one agent, and a host feature: a new status wakes it up.
 
-    `injected` has the injections that the relay did for an earlier host. `look_soon` makes the host check the
-    status soon. `run_name` is the name of this run of the agent. `on_left` gets a sentence for the human when
-    the composer could not be cleared."""
+    `draft_patience` is the setting of that name. `injected` has the injections that the relay did for an
+    earlier host. `look_soon` makes the host check the status soon. `run_name` is the name of this run of the
+    agent. `on_left` gets a sentence for the human when the composer could not be cleared."""
 
     controller: AgentTerminal
     engine: TaskEngine
     folder: str
+    draft_patience: float
     injected: frozenset[str] = frozenset()
     is_agent: Callable[[Json], bool] = lambda _: True
     look_soon: Callable[[], None] = lambda: None
     clock: Callable[[], float] = time.monotonic
     run_name: str = ""
-    draft_patience: float = PATIENCE
     instructions: Instructions | None = None  # those that go with a message
     on_left: Callable[[str], None] = lambda _: None
 
@@ -75,7 +77,8 @@ class Delivery:
         self._begun: list[Task] = []  # by an earlier host
         self._typist = Typist(controller, self._pause, clock)
         path = os.path.join(self.folder, "draft.json")
-        self._stash = DraftStash(controller, self._typist, path, self.run_name, self.draft_patience, clock)
+        self._stash = DraftStash(controller, self._typist, path, self.run_name, clock)
+        self._gate = Gate(controller, self.draft_patience, clock)
         self._questions = Questions(controller, engine, self._typist, self.is_agent, clock)
         self._waiting = WaitingTasks(engine)
         engine.courier, engine.on_queued = self, self._tell_waiting
@@ -119,6 +122,8 @@ class Delivery:
                 continue
             why, pause = self._in_the_way()
             if not why:
+                why, pause = await self._elsewhere(), LOOK_AGAIN
+            if not why:
                 return task
             if task.priority == URGENT and self.controller.status != READY:
                 text = self._carry.text if self._carry is not None else ""
@@ -140,10 +145,14 @@ class Delivery:
             return "the agent is busy", None
         if self._is_starting():
             return "the agent is starting", 0.2
-        if controller.draft:
-            return self._stash.in_the_way()
-        quiet = self.clock() - controller.last_key
-        return ("a human is typing", KEY_PAUSE - quiet) if quiet < KEY_PAUSE else ("", None)
+        return self._gate.in_the_way(holds_draft=bool(self._stash.held))
+
+    async def _elsewhere(self) -> str:
+        """Why the relay would type nothing, if another program is in the foreground of the terminal."""
+        if self.controller.observer.sees_composer:
+            return ""
+        outcome = await self._typist.inject(f"front/{self.clock()}", [], careful=False, in_front=True)
+        return outcome if outcome == ELSEWHERE else ""
 
     def _tell_waiting(self) -> float | None:
         """Tell the tasks in the queue what they wait for; returns the seconds until one of them expires."""
@@ -169,8 +178,9 @@ class Delivery:
         more = {"instructions": True} if instructed else {}
         size = len(text.encode())
         self._store.add_receipt(task, "typing", injection=name, bytes=size, mark=carry.mark, **more)
-        drafted = controller.draft
-        outcome = await self._stash.take(name) if drafted else DONE
+        found = content(controller)
+        drafted = found.text if found.state == DRAFT else None
+        outcome = await self._stash.take(name, drafted) if drafted else DONE
         if outcome == DONE:
             outcome = await self._type(name, text, tries=TYPE_TRIES if drafted else 1)
         if outcome == STUCK:
@@ -195,7 +205,8 @@ class Delivery:
         that was cleared is drawn again."""
         steps = composer.typing(self.controller.profile, text, self.controller.takes_pastes)
         for _ in range(tries):
-            outcome = await self._typist.inject(name, steps)
+            in_front = not self.controller.observer.sees_composer
+            outcome = await self._typist.inject(name, steps, in_front=in_front)
             if outcome != OUTPUT:
                 break
             await self._pause(TYPE_AGAIN)

@@ -1,7 +1,6 @@
 """Takes a human's half-typed line out of the composer for a message, and puts it back afterwards.
 
-Only a line whose text is known is moved, and only after a pause in typing. It is on disk while it is not in
-the composer.
+It is on disk until the screen shows it in the composer again.
 """
 
 import json
@@ -14,14 +13,15 @@ from dataclasses import dataclass
 from synapse.agent_terminal import AgentTerminal
 from synapse.base import files
 from synapse.delivery import composer
+from synapse.delivery.gate import content
 from synapse.delivery.typist import LEFT, Typist
 from synapse.relay.injector import DONE
+from synapse.watch.composer import EMPTY, UNKNOWN
 
 logger = logging.getLogger(__name__)
 
-PATIENCE = 20.0  # seconds without a key
 RESTORE_PAUSE = 0.5  # seconds without a key before it is put back
-WAITS = "a human has a half-typed line in the agent's prompt"
+RESTORES = 3  # how often it is typed, if the screen does not show it
 
 
 @dataclass(eq=False, repr=False)
@@ -32,24 +32,15 @@ class DraftStash:
     typist: Typist
     path: str
     run: str = ""
-    patience: float = PATIENCE
     clock: Callable[[], float] = time.monotonic
 
     def __post_init__(self) -> None:
         self._count = 0
+        self._typed_after: int | None = None  # the number of human keys when it was typed again
         self.held = self._left_behind()
 
-    def in_the_way(self) -> tuple[str, float | None]:
-        """Why the draft cannot be moved now, and the seconds until that may change."""
-        if not self.patience or not self.controller.draft_text or self.held:  # only one can be held
-            return WAITS, None
-        quiet = self.clock() - self.controller.last_key
-        return ("", None) if quiet >= self.patience else (WAITS, self.patience - quiet)
-
-    async def take(self, name: str) -> str:
+    async def take(self, name: str, text: str) -> str:
         """Store the draft and take it out of the composer: the outcome, as of Typist.clear."""
-        text = self.controller.draft_text
-        assert text
         self._store(text)
         outcome = await self.typist.clear(name, text, draft="")
         if outcome == DONE:
@@ -66,10 +57,10 @@ class DraftStash:
             files.replace(self.path, document.encode("utf-8", "replace"))
         except OSError as error:
             logger.warning("a draft cannot be kept on disk: %s", error)
-        self.held = text
+        self.held, self._count = text, 0
 
     def drop(self) -> None:
-        self.held = ""
+        self.held, self._typed_after = "", None
         try:
             os.unlink(self.path)
         except FileNotFoundError:
@@ -79,9 +70,12 @@ class DraftStash:
 
     async def give_back(self, now: bool) -> None:
         """Type it again if the composer is empty and the human pauses; `now`: the agent accepts keys."""
-        controller, text = self.controller, self.held
+        controller = self.controller
+        if self._typed_after is not None:
+            self._check()
+        text = self.held
         paused = self.clock() - controller.last_key >= RESTORE_PAUSE
-        if not text or not now or controller.draft or not paused:
+        if not text or not now or not paused or content(controller).state != EMPTY:
             return
         if "\n" in text and not controller.takes_pastes:
             logger.warning("a draft of several lines cannot be put back: it is in %s", self.path)
@@ -92,9 +86,31 @@ class DraftStash:
             data = composer.PASTE_START + data + composer.PASTE_END
         self._count += 1
         name = f"draft/{self.run}/{self.clock()}/{self._count}"
-        if await self.typist.inject(name, [(0.0, data)], known_output=False, draft=text) == DONE:
+        outcome = await self.typist.inject(
+            name,
+            [(0.0, data)],
+            known_output=False,
+            draft=text,
+            in_front=not controller.observer.sees_composer,
+        )
+        if outcome == DONE:
             controller.set_draft(False, text)
-            self.drop()
+            self._typed_after = controller.keys
+
+    def _check(self) -> None:
+        """Keep it, to type it again, if the screen shows an empty composer and nobody has typed since."""
+        controller = self.controller
+        seen = controller.composer
+        if controller.keys == self._typed_after and seen.state != UNKNOWN:
+            if not controller.observer.is_composer_current:
+                return
+            if seen.state == EMPTY and self._count < RESTORES:
+                controller.set_draft(True, "")
+                self._typed_after = None
+                return
+            if seen.text is not None and seen.text.split() != self.held.split():
+                logger.warning("a draft was put back, and the screen shows something else")
+        self.drop()
 
     def _left_behind(self) -> str:
         try:

@@ -36,6 +36,7 @@ class Typist:
         known_output: bool = True,
         draft: str | None = None,
         clear: str | None = None,
+        in_front: bool = False,
     ) -> str:
         """The outcome; see AgentTerminal.inject for the arguments."""
         told: asyncio.Future[str] = asyncio.get_running_loop().create_future()
@@ -44,7 +45,7 @@ class Typist:
             if not told.done():
                 told.set_result(outcome)
 
-        self.controller.inject(name, steps, tell, careful, known_output, draft, clear)
+        self.controller.inject(name, steps, tell, careful, known_output, draft, clear, in_front)
         return await told
 
     async def clear(self, name: str, text: str, careful: bool = True, draft: str | None = None) -> str:
@@ -59,6 +60,7 @@ class Typist:
                 known_output=not attempt,  # the first one has changed the screen
                 draft=draft,
                 clear=text,
+                in_front=not self.controller.observer.sees_composer,
             )
             if outcome != DONE or await self.sees_no_draft():
                 return outcome

@@ -55,11 +55,11 @@ class Agent:
             controller,
             self.engine,
             hello.folder,
+            draft_patience=settings.routing.draft_patience,
             injected=hello.injected,
             is_agent=self.registry.is_agent,
             look_soon=self.status.soon,
             run_name=hello.run,
-            draft_patience=settings.routing.draft_patience,
             instructions=self._instructions() if hello.instruction_method == "message" else None,
             on_left=self._composer_left,
         )

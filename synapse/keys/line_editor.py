@@ -1,7 +1,7 @@
-"""Follows the line that a human writes in an agent's composer, from the keys alone. Pure.
+"""Follows the line that a human writes in an agent's composer, from the keys. Pure.
 
 The CLIs differ in some keys and insert text of their own (history, completion). After such a key the line is
-unknown until it is submitted or cleared.
+unknown until it is submitted or cleared, or the host says what the screen shows.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 LONG_PASTE = 100  # characters; the CLIs show a longer paste as one placeholder
 MARGIN = 12  # cells beside the text in a composer, at most
 
-COOKED = frozenset({"backspace", "ctrl-u", "ctrl-w", "ctrl-c"})  # the editing keys of the kernel
+COOKED = frozenset({"backspace", "ctrl-u", "ctrl-w", "ctrl-c", "ctrl-d"})  # the editing keys of the kernel
 _HARMLESS = frozenset({"page-up", "page-down", "insert", "ctrl-l"})
 
 
@@ -30,6 +30,7 @@ class LineEditor:
         self._blank = True  # while unknown: the composer is probably empty
         self._doubt = False  # the CLI may have put the last prompt back
         self._solid = 0  # the end of the last long paste; the cursor is never before it
+        self._pasted = ""  # how the line began when a paste was part of that
 
     @property
     def line(self) -> str | None:
@@ -46,11 +47,23 @@ class LineEditor:
 
     def clear(self) -> None:
         self.known, self.text, self.cursor, self._solid = True, "", 0, 0
-        self._doubt = False
+        self._doubt, self._pasted = False, ""
 
     def forget(self, blank: bool = False) -> None:
         self.known, self.text, self.cursor, self._solid = False, "", 0, 0
-        self._blank = blank
+        self._blank, self._pasted = blank, ""
+
+    def see(self, text: str | None) -> None:
+        """The screen shows this text in the composer; None: there is text, and not all of it is shown."""
+        if text is None:
+            if not self.text:
+                self.forget()
+        elif not text:
+            self.clear()
+        elif not self.known or not _without_space(self.text).startswith(_without_space(text)):
+            # Otherwise the keys know more: what is not drawn yet, and white space that no screen shows.
+            self.known, self._doubt, self._solid = True, False, 0
+            self.text, self.cursor = text, len(text)
 
     def insert(self, text: str) -> None:
         self.text = self.text[: self.cursor] + text + self.text[self.cursor :]
@@ -59,9 +72,16 @@ class LineEditor:
 
     def paste(self, text: str) -> None:
         if text:
+            before = self.text[: self.cursor]
+            if len(before.split()) < 2 and not before[-1:].isspace():
+                self._pasted = (before + text)[:LONG_PASTE]
             self.insert(text)
         if len(text) > LONG_PASTE or "\n" in text:
             self._solid = self.cursor
+
+    def is_typed(self, length: int) -> bool:
+        """Whether the first `length` characters of the line were typed, and not pasted."""
+        return not self._pasted or not self.text.startswith(self._pasted[:length])
 
     def key(self, name: str) -> None:
         if name in _HARMLESS:
@@ -165,6 +185,8 @@ class LineEditor:
         if self.known:
             start, end = sorted((before, self.cursor))
             self.text, self.cursor = self.text[:start] + self.text[end:], start
+            if not self.text:
+                self._pasted = ""
 
     def _row(self) -> tuple[int, int]:
         end = self.text.find("\n", self.cursor)
@@ -182,6 +204,10 @@ class LineEditor:
             return True
         self.forget()
         return False
+
+
+def _without_space(text: str) -> str:
+    return "".join(text.split())
 
 
 def _word_size(text: str) -> int | None:
@@ -237,7 +263,7 @@ _EDITS: dict[str, Callable[[LineEditor], None]] = {
         ("alt-d", _cuts(LineEditor._word_right)),
         ("ctrl-j alt-enter shift-enter ctrl-alt-j", lambda editor: editor.insert("\n")),
         ("esc", LineEditor._escape),
-        ("click shift-tab", LineEditor._forget_text),
+        ("click shift-tab ctrl-z", LineEditor._forget_text),
     )
     for key in keys.split()
 }

@@ -1,7 +1,8 @@
 """KeyRouter: passes a human's keys on, and holds back the Enter of a line such as `@codex review it`.
 
 A pure state machine; the relay runs every key through it. Ordinary keys are passed on at once and unchanged.
-Enter is held back only if the line is known for certain and names a known agent; a Command comes out instead.
+Enter is held back only if the line is known for certain, is in the agent's composer, and names a known agent;
+a Command comes out instead. The line is deduced from the keys, starting from what the screen last showed.
 """
 
 from __future__ import annotations
@@ -22,16 +23,22 @@ if TYPE_CHECKING:
         | tuple[Literal["refusal"], Refusal]
     )
 
+EMPTY, DRAFT, UNKNOWN = "empty", "draft", "unknown"  # what the screen shows; any other word: no composer
+
 PASS: Literal["pass"] = "pass"
 COMMAND: Literal["command"] = "command"
 REFUSAL: Literal["refusal"] = "refusal"
 
+_COMPOSER = (EMPTY, DRAFT, UNKNOWN)
+
 
 class KeyRouter:
     """`cooked` returns whether the kernel edits the agent's lines: then few keys edit, and a line feed
-    submits. Without `cooked`, a line feed submits, and the editing keys are those of a composer.
+    submits. Without `cooked`, a line feed submits, and the editing keys are those of a composer. `is_there`
+    is asked before a line is routed: whether the agent, and no other program, reads the keys.
 
-    `typed` says what the last keys did: NOTHING, TYPED, SUBMITTED or CLEARED. `last` is the last command.
+    `typed` says what the last keys did: NOTHING, TYPED, SUBMITTED or CLEARED; `submitted` is the line of the
+    last SUBMITTED, if it is known. `last` is the last command.
     """
 
     def __init__(
@@ -39,12 +46,16 @@ class KeyRouter:
         names: Iterable[str] | None = None,
         pattern: str = PATTERN,
         cooked: Callable[[], bool] | None = None,
+        is_there: Callable[[], bool] = lambda: True,
     ) -> None:
         self.enabled = True
         self.typed = NOTHING
+        self.submitted: str | None = None
         self.editor = LineEditor()
+        self._composer: LineEditor | None = None  # what it held when a question or a program took the keys
         self.parser = CommandParser(pattern, names)
         self._cooked = cooked
+        self._is_there = is_there
         self._decoder = KeyDecoder()
         self._kept = b""  # the start of a sequence that may be an Enter to hold back
         self.last: Command | None = None
@@ -79,7 +90,7 @@ class KeyRouter:
                     actions: list[Action] = [(PASS, before)] if before else []
                     actions.append(found)
                     return actions, data[end:]
-                editor.enter()
+                self._enter()
                 self.typed = SUBMITTED
             else:
                 self._apply(kind, value)
@@ -117,13 +128,39 @@ class KeyRouter:
 
     def follow(self, data: bytes) -> None:
         """Keys that were typed into the same composer by another source, for example over HTTP."""
+        self.typed = NOTHING
         decoder = KeyDecoder()
         keys = [(kind, value) for kind, value, _, _ in decoder.decode(data)]
         for kind, value in keys + decoder.settle():
             if kind == KEY and self._submits(value):
-                self.editor.enter()
+                self._enter()
+                self.typed = SUBMITTED
             else:
                 self._apply(kind, value)
+
+    def see(self, state: str, text: str | None, is_latest: bool) -> None:
+        """What the screen shows in the composer; `is_latest`: no key has come since.
+
+        While a question or another program has the keys, they change nothing in the composer."""
+        composer = self._composer if self._composer is not None else self.editor
+        if not is_latest:
+            if (state not in _COMPOSER) != (self._composer is not None):
+                composer.forget()  # some of the keys went to one, some to the other
+        elif state in (EMPTY, DRAFT):
+            composer.see("" if state == EMPTY else text)
+        if state in _COMPOSER:
+            self.editor, self._composer = composer, None
+        elif self._composer is None:
+            self.editor, self._composer = LineEditor(composer.columns), composer
+
+    @property
+    def in_composer(self) -> bool:
+        return self._composer is None
+
+    def _enter(self) -> None:
+        editor, line = self.editor, self.line
+        editor.enter()
+        self.submitted = line if self.in_composer and editor.known else None
 
     def _submits(self, key: str) -> bool:
         return key == "enter" or (key == "ctrl-j" and (self._cooked is None or self._cooked()))
@@ -136,6 +173,8 @@ class KeyRouter:
             editor.insert(value)
         elif kind == PASTE:
             editor.paste(value)
+        elif value == "ctrl-z" and self._cooked is not None and self._cooked():
+            editor.clear()  # the kernel discards the line
         elif kind == OTHER or (self._cooked is not None and value not in COOKED and self._cooked()):
             editor.forget()
         else:
@@ -146,12 +185,14 @@ class KeyRouter:
     def _look(self, enter: bytes) -> Action | None:
         """The command or refusal that Enter would produce now, if any."""
         line = self.line
-        if not self.enabled or not line:
+        if not self.enabled or not line or not self.in_composer:
             return None
         if self.editor.at_mention and len(line[: self.editor.cursor].split()) > 1:
             return None  # a completion menu is open, and Enter accepts its entry
         found = self.parser.parse(line, enter)
         if found is None or (self.editor.text[: self.editor.cursor].endswith("\\")):
+            return None
+        if not self.editor.is_typed(len(found.name) + 2) or not self._is_there():
             return None
         if isinstance(found, Refusal):
             return (REFUSAL, found)
@@ -164,11 +205,12 @@ class KeyRouter:
 
     @property
     def line(self) -> str | None:
-        return None if self._decoder.in_paste else self.editor.line
+        """What is in the composer, if that is known."""
+        return None if self._decoder.in_paste else (self._composer or self.editor).line
 
     @property
     def is_empty(self) -> bool:
-        return self.editor.is_empty and not self._decoder.in_paste
+        return (self._composer or self.editor).is_empty and not self._decoder.in_paste
 
     @property
     def command_behind(self) -> int:
@@ -182,4 +224,6 @@ class KeyRouter:
 
     def reset(self) -> None:
         self.editor.clear()
+        if self._composer is not None:
+            self._composer.clear()
         self.last = None

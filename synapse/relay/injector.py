@@ -24,6 +24,7 @@ REMEMBERED = 256
 DRAIN_AGAIN = 0.01  # seconds between two checks whether the agent has taken everything
 DRAIN_AT_MOST = 30.0  # seconds for an agent that takes nothing
 DONE, KEYS, OUTPUT, BUSY, SUSPENDED, STUCK = "done", "keys", "output", "busy", "suspended", "stuck"
+ELSEWHERE = "another program has the terminal"
 
 
 class Injector:
@@ -56,7 +57,9 @@ class Injector:
         self._held += data
         self._release = release
 
-    def inject(self, payload: bytes, keys: int, output: int, suspended: bool) -> None:
+    def inject(
+        self, payload: bytes, keys: int, output: int, suspended: bool, is_in_front: Callable[[], bool]
+    ) -> None:
         request = jsontext.loads(payload.decode())
         name = str(request["id"])
         refusal = None
@@ -68,8 +71,10 @@ class Injector:
             refusal = KEYS
         elif request["output"] is not None and request["output"] != output:
             refusal = OUTPUT
-        if refusal is not None:
-            self._on_outcome(name, refusal)
+        elif request.get("in_front") and not is_in_front():
+            refusal = ELSEWHERE
+        if refusal is not None or not request["steps"]:  # without steps it only asks whether it could be done
+            self._on_outcome(name, refusal or DONE)
             return
         self._current = name
         steps = [(float(delay), text.encode("latin-1")) for delay, text in request["steps"]]

@@ -19,11 +19,12 @@ if TYPE_CHECKING:
 
 LOAD_AFTER = 0.3  # seconds; importing the router would slow the agent's start
 DRAFT_LIMIT = 16_000  # characters of a draft that are sent to the host with every key
+ABSENT = "absent"  # what the host sees: another program has the terminal
 
 
 class Keyboard:
     """`clear` returns the steps that clear a composer; see `Outbox`. `on_keys` is called after keys were
-    written to the agent."""
+    written to the agent. `on_alternate_screen` tells whether the agent has switched to it."""
 
     def __init__(
         self,
@@ -33,6 +34,7 @@ class Keyboard:
         injector: Injector,
         clear: Callable[[str, int], Steps],
         on_keys: Callable[[], None],
+        on_alternate_screen: Callable[[], bool],
         log: Callable[[str], None],
     ) -> None:
         self._reactor = reactor
@@ -41,6 +43,7 @@ class Keyboard:
         self._injector = injector
         self._clear = clear
         self._on_keys = on_keys
+        self._on_alternate_screen = on_alternate_screen
         self._log = log
         self.outbox = Outbox(
             reactor=reactor,
@@ -54,6 +57,9 @@ class Keyboard:
         self._made: KeyRouter | None = None
         self._reads = 0
         self._settling = False
+        self._absent = False  # the host sees another program
+        self._ruled = False  # the host sees the agent's composer when it is there
+        self._first_screen: bool | None = None  # whether the first key came on the alternate screen
         self.keys = 0  # how often a human has typed
         injector.on_draft = self._set_draft
         injector.clear = lambda text: self._steps_to_clear(text, self._router.editor.behind)
@@ -67,8 +73,14 @@ class Keyboard:
         if self._made is None:
             from synapse.keys.router import KeyRouter
 
-            self._made = KeyRouter(names=(), cooked=self._pty.is_cooked)
+            self._made = KeyRouter(names=(), cooked=self._pty.is_cooked, is_there=self._is_agent_there)
         return self._made
+
+    def _is_agent_there(self) -> bool:
+        """Whether the agent itself reads the keys, as far as the relay can tell."""
+        if self._ruled:
+            return True  # the host says when the composer is gone
+        return self._pty.is_in_front() and self._first_screen in (self._on_alternate_screen(), None)
 
     @property
     def draft(self) -> tuple[bool, str | None]:
@@ -97,7 +109,16 @@ class Keyboard:
 
     def follow(self, data: bytes) -> None:
         """Keys that were typed into the same composer by another source, for example over HTTP."""
-        self._router.follow(data)
+        router = self._router
+        router.follow(data)
+        if router.typed != NOTHING:
+            self._link.key(TYPED, self.keys, *self.draft, None)
+
+    def see(self, payload: bytes) -> None:
+        """What the host has seen in the composer."""
+        seen = jsontext.loads(payload.decode())
+        self._absent, self._ruled = seen["state"] == ABSENT, bool(seen.get("ruled"))
+        self._router.see(str(seen["state"]), seen.get("text"), is_latest=seen["after_key"] == self.keys)
 
     def _set_draft(self, text: str) -> None:
         """Synapse takes the human's line out of the composer, or puts it back."""
@@ -123,6 +144,7 @@ class Keyboard:
             elif self._link.socket is None or self._pty.hides_input():
                 self._pty.write(action[1].enter)
                 router.editor.clear()
+                router.submitted = None
                 what, passed = SUBMITTED, True
             elif action[0] == "refusal":
                 refusal = {"name": action[1].name, "reason": action[1].reason, "line": action[1].line}
@@ -135,12 +157,23 @@ class Keyboard:
 
     def _tell(self, what: int) -> None:
         if what != NOTHING:
+            if not self.keys:
+                self._first_screen = self._on_alternate_screen()
             self.keys += 1
             empty, draft = self.draft
-            self._link.key(what, self.keys, empty, draft)
+            line = None
+            if what == SUBMITTED:
+                line = self._submitted()
+                what = TYPED if self._absent else what
+            self._link.key(what, self.keys, empty, draft, line)
+
+    def _submitted(self) -> str | None:
+        line = self._router.submitted
+        return None if line is None or len(line) > DRAFT_LIMIT or self._pty.hides_input() else line
 
     def _submit(self, enter: bytes) -> None:
         self._pty.write(enter)
+        self._router.submitted = self._router.last.line if self._router.last is not None else None
         self._tell(SUBMITTED)
 
     def _keep(self) -> None:
@@ -181,4 +214,6 @@ class Keyboard:
         if self._made is not None:
             self._made.parser.set_names(())
             self._made.parser.passthrough = True
+            self._made.see("unknown", None, is_latest=True)
+        self._absent = self._ruled = False
         self.outbox.host_went()

@@ -99,9 +99,9 @@ class HostLink:
         self.recent.add(data)
         self._later(wire.header(wire.OUTPUT, len(data)), data)
 
-    def key(self, what: int, count: int, empty: bool, draft: str | None) -> None:
+    def key(self, what: int, count: int, empty: bool, draft: str | None, line: str | None) -> None:
         """A human has typed. Sent together with the echo that follows."""
-        self._later(wire.pack_keys(what, count, empty, draft))
+        self._later(wire.pack_keys(what, count, empty, draft, line))
 
     def _later(self, *parts: bytes) -> None:
         """Do not wake the host for every keystroke: that would delay the echo."""

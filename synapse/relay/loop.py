@@ -70,6 +70,7 @@ class Relay:
             injector=self.injector,
             clear=clear,
             on_keys=self._catch_echo,
+            on_alternate_screen=lambda: self.front.read_modes().alternate_screen,
             log=log,
         )
         self.front = Front(
@@ -325,8 +326,14 @@ class Relay:
             self._on_ready()
         elif kind == wire.INJECT:
             self.injector.inject(
-                payload, keys=self.keyboard.keys, output=self._link.written, suspended=self.front.suspended
+                payload,
+                keys=self.keyboard.keys,
+                output=self._link.written,
+                suspended=self.front.suspended,
+                is_in_front=self._pty.is_in_front,
             )
+        elif kind == wire.COMPOSER:
+            self.keyboard.see(payload)
         elif kind == wire.NAMES:
             self.keyboard.set_routing(payload)
         elif kind == wire.COMMAND_TAKEN:

@@ -42,6 +42,7 @@ class Pty:
         self.pid = pid
         self.master = master
         self.winsize = winsize
+        self._group = _foreground(master)  # the agent's own process group
         self.backlog = bytearray()  # what the agent has not yet taken
         self._status: int | None = None
         self._stopped = False
@@ -115,6 +116,10 @@ class Pty:
         fcntl.ioctl(self.master, termios.TIOCSWINSZ, winsize)
         if winsize == before:
             self._signal_foreground(signal.SIGWINCH)
+
+    def is_in_front(self) -> bool:
+        """Whether the agent itself reads the terminal, and no program that it has started as a job."""
+        return self._group in (_foreground(self.master), 0)
 
     def is_cooked(self) -> bool:
         return bool(self._local_modes() & termios.ICANON)
@@ -215,6 +220,14 @@ def _become(argv: Sequence[str], env: Mapping[str, str], slave: int, failed: int
         os.write(failed, str(error.errno or errno.ENOEXEC).encode())
     finally:
         os._exit(127)
+
+
+def _foreground(master: int) -> int:
+    """The process group in the foreground; 0 if there is none."""
+    try:
+        return os.tcgetpgrp(master)
+    except OSError:
+        return 0
 
 
 def _set_utf8(fd: int) -> None:

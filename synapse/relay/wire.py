@@ -21,7 +21,7 @@ CONSOLE = 4  # JSON: the human's terminal that is there now, or null
 SNAPSHOT_WANTED = 5  # the screen as it is at this position of the stream
 EXIT = 6  # JSON: the agent's exit status
 PING = 7
-KEYS = 8  # a human has typed: what was typed (keys/typed.py), how many times in all, the draft
+KEYS = 8  # a human has typed: what was typed (keys/typed.py), how often in all, the draft, the submitted line
 INJECTED = 9  # JSON: the id of an injection and its outcome
 COMMAND = 10  # JSON: a line for another agent: id, name, message, wait, priority, timeout, line (outbox.py)
 REFUSED = 11  # JSON: a line that was meant for another agent and cannot be sent: name, reason, line
@@ -41,7 +41,8 @@ INJECT = 25  # JSON: what to type between the keys of a human (injector.py)
 NAMES = 26  # JSON: "names" that can be written to, and what the settings say of input routing
 COMMAND_TAKEN = 27  # JSON: the "id" of a command that is stored; "kept": why it is not, the line stays; or
 # "refused": the line goes to the agent
-COMPOSER = 28  # JSON: "state", "text" and "after_key": what the screen shows in the composer
+COMPOSER = 28  # JSON: "state" and "text": what the screen shows in the composer; "after_key": after how many
+# keys of a human; "ruled": the program's composer is known, so that "state" tells whether it is there
 OVERLAY = 35  # a drawing over the human's terminal (overlay_layer.py)
 WHERE = 37  # asks where the cursor of the human's terminal is
 OVERLAY_STATE = 36  # JSON: "focus": it may keep the focus, or "used" so many bytes of the keys it was given
@@ -52,7 +53,8 @@ SHOWN, STALE, BUSY, NOBODY = "shown", "stale", "busy", "nobody"  # outcomes of a
 _OVERLAY = struct.Struct("!II")
 _SIZE = struct.Struct("!HH")
 _KEYS = struct.Struct("!BIB")
-_EMPTY, _TOLD = 1, 2  # the composer is empty; what is in it follows
+_LENGTH = struct.Struct("!I")
+_EMPTY, _TOLD, _LINE = 1, 2, 4  # the composer is empty; what is in it follows; before it, what was submitted
 
 
 def pack(kind: int, payload: bytes = b"") -> bytes:
@@ -76,16 +78,25 @@ def unpack_size(payload: bytes) -> tuple[int, int]:
     return cols, rows
 
 
-def pack_keys(what: int, count: int, empty: bool, draft: str | None) -> bytes:
+def pack_keys(what: int, count: int, empty: bool, draft: str | None, line: str | None = None) -> bytes:
     flags = (_EMPTY if empty else 0) | (_TOLD if draft is not None else 0)
     text = (draft or "").encode("utf-8", "replace")
+    if line is not None:
+        flags |= _LINE
+        submitted = line.encode("utf-8", "replace")
+        text = _LENGTH.pack(len(submitted)) + submitted + text
     return pack(KEYS, _KEYS.pack(what, count & 0xFFFFFFFF, flags) + text)
 
 
-def unpack_keys(payload: bytes) -> tuple[int, int, bool, str | None]:
+def unpack_keys(payload: bytes) -> tuple[int, int, bool, str | None, str | None]:
     what, count, flags = _KEYS.unpack_from(payload)
-    draft = payload[_KEYS.size :].decode() if flags & _TOLD else None
-    return what, count, bool(flags & _EMPTY), draft
+    at, line = _KEYS.size, None
+    if flags & _LINE:
+        (length,) = _LENGTH.unpack_from(payload, at)
+        at += _LENGTH.size + length
+        line = payload[at - length : at].decode()
+    draft = payload[at:].decode() if flags & _TOLD else None
+    return what, count, bool(flags & _EMPTY), draft, line
 
 
 def pack_overlay(header: dict[str, int], draw: bytes = b"", erase: bytes = b"") -> bytes:

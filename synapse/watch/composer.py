@@ -56,7 +56,7 @@ class ComposerReader:
         """`own`: the rules are the program's own, and not those of programs that it may look like."""
         self._boxes = [box for box in look.composers if not box.placeholder and (own or box.above)]
         self._own = own
-        self._was_seen = False
+        self.was_seen = False
         self._pasted = look.reply.placeholder
 
     def read(self, screen: Screen) -> Seen:
@@ -69,12 +69,12 @@ class ComposerReader:
                     rows = screen.rows(place.first, place.end)
                 except NotImplementedError:
                     return Seen(UNKNOWN, why="this terminal emulator does not tell the style of a cell")
-                self._was_seen = True
+                self.was_seen = True
                 place = _bounded(place, rows, screen.cursor[1] - place.first)
                 if place is None:
                     return ELSEWHERE
                 return self._content(place, rows[: place.end - place.first], screen)
-        if not self._was_seen or not self._own:
+        if not self.was_seen or not self._own:
             return NOT_SEEN_YET
         return ELSEWHERE if any(_is_shown(box, lines) for box in self._boxes) else NO_COMPOSER
 

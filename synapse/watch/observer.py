@@ -56,6 +56,16 @@ class Observer:
         self._on_composer: Callable[[Seen], None] | None = None
         self.error: DetectedError | None = None
 
+    @property
+    def is_composer_current(self) -> bool:
+        """Whether `composer` shows what the last key did."""
+        return not self._last.pressed
+
+    @property
+    def sees_composer(self) -> bool:
+        """Whether the program's composer is known, so that `composer` tells whether it is there."""
+        return self._reader.knows_composer
+
     def on_composer(self, callback: Callable[[Seen], None]) -> None:
         """`callback` gets what is in the composer when that changes, and again after each key."""
         self._on_composer = callback

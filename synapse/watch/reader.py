@@ -33,7 +33,8 @@ class ScreenReader:
         self._marks = look.reply
         self._end = _wrapped_anyhow(profile.response_end) if profile.response_end else None
         self._questions = InputRequiredDetector(patterns, detection.enabled, look)
-        self._composer = ComposerReader(look, own=profile.composer is not None)
+        self._own = profile.composer is not None  # the rules of its composer are its own
+        self._composer = ComposerReader(look, own=self._own)
         self._start = Place(0)  # its line is at or before the echo of the last prompt
         self.errors = ErrorDetector(look, channel.read_error)
 
@@ -51,6 +52,10 @@ class ScreenReader:
             return any(text.strip() for text in rows)
         before = rows[row][:column].rstrip() if visible and row < len(rows) else ""
         return before != "" and before[-1] in PROMPT_ENDS + ":?"
+
+    @property
+    def knows_composer(self) -> bool:
+        return self._own and self._composer.was_seen
 
     def error(self) -> DetectedError | None:
         return self.errors.get_primary_error(self.errors.detect_screen(*self._shown()))

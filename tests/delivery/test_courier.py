@@ -433,7 +433,8 @@ def test_after_a_restart_the_reply_to_an_earlier_message_is_not_that_of_the_last
     surroundings = Surroundings(str(tmp_path), {}, 0.0, 0)
     controller = AgentTerminal(load_profile("dummy"), Channel(surroundings), lambda _: None, 80, 24)
     engine = TaskEngine(TaskStore())
-    delivery, turns = Delivery(controller, engine, str(tmp_path)), controller.observer.turns
+    delivery = Delivery(controller, engine, str(tmp_path), draft_patience=20)
+    turns = controller.observer.turns
     task = engine.submit(text_message("one"))
     engine.store.add_receipt(task, "replied")
     carry = Carry(task, f"[A2A:{task.short_id}:user]", text="")

@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
-from synapse.delivery.draft_stash import WAITS, DraftStash
+from synapse.delivery.draft_stash import DraftStash
 from synapse.profiles.loader import load_profile
+from synapse.watch.composer import DRAFT, EMPTY, UNKNOWN, Seen
 
 
 class Typist:
@@ -27,32 +28,80 @@ class Typist:
 
 def stash(tmp_path: Path, text: str) -> tuple[DraftStash, Any, Typist]:
     controller: Any = SimpleNamespace(
-        profile=load_profile("dummy"), draft=True, draft_text=text, last_key=0.0, takes_pastes=True
-    )
-    controller.set_draft = lambda empty, text: None
+        profile=load_profile("dummy"), draft=True, draft_text=text, last_key=0.0, takes_pastes=True, keys=1,
+        composer=Seen(UNKNOWN), observer=SimpleNamespace(sees_composer=True, is_composer_current=True),
+    )  # fmt: skip
+
+    def set_draft(empty: bool, text: str) -> None:
+        controller.draft, controller.draft_text = not empty, text
+
+    controller.set_draft = set_draft
     typist: Any = Typist()
     return (
-        DraftStash(controller, typist, str(tmp_path / "draft.json"), "run", 20.0, lambda: 100.0),
+        DraftStash(controller, typist, str(tmp_path / "draft.json"), "run", lambda: 100.0),
         controller,
         typist,
     )
 
 
-def test_a_second_draft_waits_until_the_first_one_is_back(tmp_path: Path) -> None:
-    it, controller, typist = stash(tmp_path, "the first")
-    assert it.in_the_way() == ("", None)
-    asyncio.run(it.take("a"))
-    controller.draft_text = "the second"
-    assert it.in_the_way() == (WAITS, None) and it.held == "the first"
-    controller.draft, controller.draft_text = False, ""
+def give_back(it: DraftStash) -> None:
     asyncio.run(it.give_back(now=True))
+
+
+def test_a_draft_comes_back_when_there_is_no_other(tmp_path: Path) -> None:
+    it, controller, typist = stash(tmp_path, "the first")
+    asyncio.run(it.take("a", "the first"))
+    controller.set_draft(False, "the second")
+    give_back(it)
+    assert typist.typed == [] and it.held == "the first"
+    controller.set_draft(True, "")
+    give_back(it)
+    give_back(it)
     assert typist.typed == [b"the first"] and not it.held
+
+
+@pytest.mark.parametrize("state", ["dialog", "absent"])
+def test_a_draft_does_not_come_back_as_an_answer_or_into_another_program(tmp_path: Path, state: str) -> None:
+    it, controller, typist = stash(tmp_path, "mine")
+    asyncio.run(it.take("a", "mine"))
+    controller.set_draft(True, "")
+    controller.composer = Seen(state)
+    give_back(it)
+    assert typist.typed == []
+
+
+def test_a_draft_that_the_screen_does_not_show_is_typed_again(tmp_path: Path) -> None:
+    it, controller, typist = stash(tmp_path, "mine")
+    asyncio.run(it.take("a", "mine"))
+    controller.set_draft(True, "")
+    controller.composer = Seen(EMPTY)
+    give_back(it)
+    controller.observer.is_composer_current = False
+    give_back(it)
+    assert typist.typed == [b"mine"] and (tmp_path / "draft.json").exists()
+    controller.observer.is_composer_current = True
+    give_back(it)
+    assert typist.typed == [b"mine"] * 2
+    controller.composer = Seen(DRAFT, "mine")
+    give_back(it)
+    assert typist.typed == [b"mine"] * 2 and not it.held and not (tmp_path / "draft.json").exists()
+
+
+def test_a_draft_that_the_human_has_submitted_is_not_typed_again(tmp_path: Path) -> None:
+    it, controller, typist = stash(tmp_path, "mine")
+    asyncio.run(it.take("a", "mine"))
+    controller.set_draft(True, "")
+    controller.composer = Seen(EMPTY)
+    give_back(it)
+    controller.keys += 1
+    give_back(it)
+    assert typist.typed == [b"mine"] and not it.held
 
 
 @pytest.mark.parametrize("text", ["a\tb", "a\nb"])
 def test_what_would_be_a_key_is_pasted(tmp_path: Path, text: str) -> None:
     it, controller, typist = stash(tmp_path, text)
-    asyncio.run(it.take("a"))
-    controller.draft, controller.draft_text = False, ""
-    asyncio.run(it.give_back(now=True))
+    asyncio.run(it.take("a", text))
+    controller.set_draft(True, "")
+    give_back(it)
     assert typist.typed == [b"\x1b[200~" + text.encode() + b"\x1b[201~"]

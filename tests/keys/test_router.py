@@ -66,7 +66,16 @@ def test_enter_is_held_back_in_every_encoding(enter: bytes) -> None:
         (b"@codex hi\x1b[D\x1b[D\x1b[C\x1b[3~ello", "hello"),
         (b"x\x15@codex hi", "hi"),
         (b"fix this\x17\x17@codex hi", "hi"),
-        (b"\x1b[200~@codex one\rtwo\x1b[201~", "one\ntwo"),
+        (b"\x1b[200~@codex one\rtwo\x1b[201~", None),
+        (b"\x1b[200~@codex\x1b[201~ one", None),
+        (b"@co\x1b[200~dex one\x1b[201~", None),
+        (b"@codex\x1b[200~ one\x1b[201~", None),
+        (b"\x1b[200~one\x1b[201~\x1b[H@codex ", "one"),
+        (b"\x1b[200~@codex one\x1b[201~\x15@codex two", "two"),
+        (b"\x1b[200~@codex one\x1b[201~\r@codex two", "two"),
+        (b"\x1a@codex hi", "hi"),
+        (b"x\x1a@codex hi", None),
+        (b"\x04@codex hi", "hi"),
         (b"@codex \x1b[200~one\r\n\r\ntwo\x1b[201~ three", "one\n\ntwo three"),
         (b"@codex one\x1b[13;2utwo\x1b\rthree\nfour", "one\ntwo\nthree\nfour"),
         ("@codex 日本語の入力 🎉".encode(), "日本語の入力 🎉"),
@@ -230,3 +239,113 @@ def test_a_long_paste_in_many_reads_is_not_slow() -> None:
     paste = b"@codex \x1b[200~" + b"a line of text\r" * 14_000 + b"\x1b[201~\r"
     actions = [action for n in range(0, len(paste), 4096) for action in it.feed(paste[n : n + 4096])]
     assert len(commands(actions)[0].message) == 14_000 * 15 - 1
+
+
+# --- what the screen shows --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("keys", [b"1", b"\t", b"\x1b[A\x1b[B", b"\x1b[Z\x1b[A", b"x\x1b[<0;3;4M", b"x\x1a"])
+def test_an_empty_composer_is_known_whatever_was_typed(keys: bytes) -> None:
+    it = router()
+    it.feed(keys)
+    it.see("empty", "", is_latest=True)
+    assert it.is_empty and it.line == ""
+    assert [command.message for command in commands(it.feed(b"@codex hi\r"))] == ["hi"]
+
+
+def test_what_the_screen_shows_replaces_what_the_keys_do_not_tell() -> None:
+    it = router()
+    it.feed(b"\x1b[A")
+    assert it.line is None
+    it.see("draft", "@codex hi", is_latest=True)
+    assert it.line == "@codex hi"
+    assert [command.message for command in commands(it.feed(b" there\r"))] == ["hi there"]
+
+
+@pytest.mark.parametrize("shown", ["@codex hi th", "@codex hi   there", "@codex hi\nthere"])
+def test_the_keys_know_what_is_not_drawn_yet_and_white_space(shown: str) -> None:
+    it = router()
+    it.feed(b"@codex hi there")
+    it.see("draft", shown, is_latest=True)
+    assert it.line == "@codex hi there"
+
+
+def test_a_draft_that_is_not_shown_whole_is_what_the_keys_say() -> None:
+    it = router()
+    it.feed(b"@codex hi")
+    it.see("draft", None, is_latest=True)
+    assert it.line == "@codex hi"
+    it.feed(b"\x15")
+    it.see("draft", None, is_latest=True)
+    assert it.line is None and not it.is_empty
+
+
+def test_what_was_seen_before_the_last_key_does_not_count() -> None:
+    it = router()
+    it.feed(b"@codex hi")
+    it.see("empty", "", is_latest=False)
+    it.see("draft", "@codex", is_latest=False)
+    assert it.line == "@codex hi"
+
+
+@pytest.mark.parametrize("state", ["dialog", "absent"])
+def test_keys_for_a_question_or_another_program_are_no_draft(state: str) -> None:
+    it = router()
+    it.feed(b"half")
+    it.see(state, None, is_latest=True)
+    assert commands(it.feed(b"1@codex hi\r")) == [] and it.typed == SUBMITTED and it.submitted is None
+    assert it.line == "half"
+    it.see("unknown", None, is_latest=True)
+    assert it.line == "half"
+    it.see("draft", "half", is_latest=True)
+    it.feed(b"\x15")
+    assert [command.message for command in commands(it.feed(b"@codex hi\r"))] == ["hi"]
+
+
+def test_keys_that_came_while_a_question_opened_leave_the_line_unknown() -> None:
+    it = router()
+    it.feed(b"half1")
+    it.see("dialog", None, is_latest=False)
+    assert it.line is None and not it.is_empty
+    it.see("draft", "half", is_latest=True)
+    assert it.line == "half"
+
+
+def test_a_pasted_line_that_is_seen_is_pasted_all_the_same() -> None:
+    it = router()
+    it.feed(b"\x1b[200~@codex one\rtwo\x1b[201~")
+    it.see("draft", "@codex one\n two", is_latest=True)
+    assert commands(it.feed(b"\r")) == []
+
+
+def test_where_the_agent_does_not_read_the_keys_nothing_is_routed() -> None:
+    asked: list[bytes] = []
+    it = KeyRouter(names=("codex",), cooked=lambda: False, is_there=lambda: bool(asked.append(b"")))
+    assert commands(it.feed(b"hello\r@nobody hi\r")) == [] and asked == []  # asked only if it matters
+    assert commands(it.feed(b"@codex hi\r")) == [] and asked == [b""]
+
+
+@pytest.mark.parametrize(
+    ("keys", "line"),
+    [
+        (b"hello\r", "hello"),
+        (b"\x1b[200~one\rtwo\x1b[201~\r", "one\ntwo"),
+        (b"x\ry\r", "y"),
+        (b"\x1b[A\r", None),
+        (b"a\\\r", None),
+        (b"see @src/a\r", None),
+    ],
+)
+def test_the_line_that_was_submitted_is_known(keys: bytes, line: str | None) -> None:
+    it = router()
+    it.feed(keys)
+    assert it.typed == SUBMITTED and it.submitted == line
+
+
+def test_where_the_kernel_edits_a_stopped_program_has_no_line() -> None:
+    it = KeyRouter(names=("codex",), cooked=lambda: True)
+    it.feed(b"half\x1a")
+    assert it.line == ""
+    assert [command.message for command in commands(it.feed(b"\x04@codex hi\r"))] == ["hi"]
+    it.feed(b"half\x04")  # given to the program without an end of line
+    assert it.line is None

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Iterator
 
 import pytest
 
-from synapse.peers import control
 from synapse.registry import READY
 from tests.real.clis import CLIS, Cli
 from tests.real.install import Installed
 from tests.real.model_server import ModelServer, expected
-from tests.real.wrapped import Agent, Sender
+from tests.real.wrapped import Agent, Sender, knows, tasks_of, until
 from tests.support.home import Home
 
 KEY = 0.03  # seconds between two keys of a quick human
@@ -25,18 +22,6 @@ def other(home: Home) -> Iterator[str]:
     home.run("start", "dummy", "--name", "helper")
     yield "helper"
     home.run("stop", "helper", check=False)
-
-
-def tasks_of(home: Home, name: str) -> list[dict[str, Any]]:
-    found: Any = control.call(home.agents()[name], "GET", "/tasks")
-    return list(found["tasks"])
-
-
-def until(agent: Agent, what: Callable[[], bool], patience: float = 30.0) -> None:
-    deadline = time.monotonic() + patience
-    while not what():
-        assert time.monotonic() < deadline, agent.driver.screen.text()
-        agent.driver.rest(0.05)
 
 
 def start(home: Home, cli: Cli) -> None:
@@ -59,12 +44,6 @@ def screen_after_deleting(agent: Agent, text: str) -> str:
     type_slowly(agent, "\x7f" * len(text))
     agent.driver.rest(1.0)
     return agent.driver.screen.text()
-
-
-def knows(agent: Agent, home: Home, name: str) -> None:
-    """Until the relay has been told of an agent, which is looked for twice a second."""
-    until(agent, lambda: name in home.agents())
-    agent.driver.rest(1.2)
 
 
 def test_each_as_sender(agent: Agent, home: Home, model: ModelServer, other: str) -> None:

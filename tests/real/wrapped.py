@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -105,3 +105,21 @@ class Sender:
             )
             self._agent.driver.rest(0.05)
         return found
+
+
+def tasks_of(home: Home, name: str) -> list[dict[str, Any]]:
+    found: Any = control.call(home.agents()[name], "GET", "/tasks")
+    return list(found["tasks"])
+
+
+def until(agent: Agent, what: Callable[[], bool], patience: float = 30.0) -> None:
+    deadline = time.monotonic() + patience
+    while not what():
+        assert time.monotonic() < deadline, agent.driver.screen.text()
+        agent.driver.rest(0.05)
+
+
+def knows(agent: Agent, home: Home, name: str) -> None:
+    """Until the relay has been told of an agent, which is looked for twice a second."""
+    until(agent, lambda: name in home.agents())
+    agent.driver.rest(1.2)

@@ -114,6 +114,7 @@ class World:
             injector=injector,
             clear=lambda line, behind: [],
             on_keys=lambda: None,
+            on_alternate_screen=lambda: False,
             log=print,
         )
         self.front = Front(

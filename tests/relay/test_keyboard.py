@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
 
 from synapse.keys.typed import CLEARED, ESCAPE_TIMEOUT, SUBMITTED, TYPED
 from synapse.relay import wire
-from synapse.relay.injector import Injector
+from synapse.relay.injector import ELSEWHERE, Injector
 from synapse.relay.keyboard import DRAFT_LIMIT, Keyboard
 from synapse.relay.pty import make_winsize
 
@@ -38,7 +39,8 @@ class Agent:
 
     def __init__(self) -> None:
         self.typed = b""
-        self.hidden = self.cooked = False
+        self.hidden = self.cooked = self.alternate = False
+        self.in_front = True
         self.backlog = b""
         self.winsize = make_winsize(80, 24)
 
@@ -54,6 +56,9 @@ class Agent:
     def line_kill(self, characters: int) -> bytes | None:
         return b"\x15" if self.cooked else None
 
+    def is_in_front(self) -> bool:
+        return self.in_front
+
 
 class Link:
     def __init__(self) -> None:
@@ -61,12 +66,15 @@ class Link:
         self.generation = 1
         self.kinds: list[int] = []
         self.keys: list[tuple[int, int, bool, str | None]] = []
+        self.lines: list[str | None] = []  # that were submitted
 
     def send(self, frame: bytes) -> None:
         self.kinds += [kind for kind, _ in wire.Unpacker().feed(frame)]
 
-    def key(self, what: int, count: int, empty: bool, draft: str | None) -> None:
+    def key(self, what: int, count: int, empty: bool, draft: str | None, line: str | None) -> None:
         self.keys.append((what, count, empty, draft))
+        if what == SUBMITTED:
+            self.lines.append(line)
 
 
 class World:
@@ -84,6 +92,7 @@ class World:
             injector=self.injector,
             clear=lambda line, behind: [(0.0, b"<clear>")],
             on_keys=self._on_keys,
+            on_alternate_screen=lambda: self.agent.alternate,
             log=print,
         )
 
@@ -149,7 +158,7 @@ def test_an_escape_is_passed_on_at_once_and_told_when_nothing_follows(world: Wor
 def test_keys_wait_while_synapse_types(world: World) -> None:
     world.keyboard.take(b"a")
     steps = b'{"id": "1", "keys": 1, "output": null, "steps": [[0, "<"], [0.1, ">"]]}'
-    world.injector.inject(steps, world.keyboard.keys, 0, False)
+    world.injector.inject(steps, world.keyboard.keys, 0, False, lambda: True)
     world.keyboard.take(b"bc")
     assert world.agent.typed == b"a<"
     world.clock.pass_time(0.1)
@@ -203,3 +212,96 @@ def test_a_new_terminal_does_not_finish_what_the_last_one_began(world: World) ->
     world.keyboard.new_terminal()
     world.keyboard.take(b"c")
     assert world.agent.typed.endswith(b"c") and world.draft() == (False, "abc")
+
+
+# --- what the host sees -----------------------------------------------------------------------------------
+
+
+def see(
+    world: World, state: str, text: str | None = None, after_key: int | None = None, **more: bool
+) -> None:
+    key = world.keyboard.keys if after_key is None else after_key
+    told = {"state": state, "text": None, "after_key": key, **more}
+    world.keyboard.see(json.dumps(told).encode())
+
+
+def test_what_is_seen_after_the_last_key_counts(world: World) -> None:
+    world.keyboard.set_routing(ROUTING)
+    world.keyboard.take(b"\t")
+    assert world.draft() == (False, None)
+    see(world, "empty", after_key=0)
+    assert world.draft() == (False, None)
+    see(world, "empty")
+    assert world.draft() == (True, "")
+    world.keyboard.take(b"@codex hi\r")
+    assert world.link.kinds == [wire.COMMAND]
+
+
+@pytest.mark.parametrize("state", ["dialog", "absent"])
+def test_without_a_composer_nothing_is_routed_and_nothing_is_a_draft(world: World, state: str) -> None:
+    world.keyboard.set_routing(ROUTING)
+    see(world, state, ruled=True)
+    world.keyboard.take(b"@codex hi\r")
+    assert world.agent.typed == b"@codex hi\r" and world.link.kinds == [] and world.draft() == (True, "")
+    assert world.link.keys == [(SUBMITTED if state == "dialog" else TYPED, 1, True, "")]
+
+
+@pytest.mark.parametrize(("ruled", "routed"), [(False, False), (True, True)])
+def test_a_program_that_another_has_started_gets_its_own_lines(
+    world: World, ruled: bool, routed: bool
+) -> None:
+    world.keyboard.set_routing(ROUTING)
+    see(world, "unknown", ruled=ruled)
+    world.agent.in_front = False
+    world.keyboard.take(b"@codex hi\r")
+    assert (world.link.kinds == [wire.COMMAND]) == routed
+
+
+@pytest.mark.parametrize("began", [False, True])
+def test_a_program_that_has_changed_to_another_screen_gets_its_own_lines(world: World, began: bool) -> None:
+    world.keyboard.set_routing(ROUTING)
+    world.agent.alternate = began
+    world.keyboard.take(b"x\x7f")
+    world.agent.alternate = not began
+    world.keyboard.take(b"@codex one\r")
+    assert world.link.kinds == []
+    world.agent.alternate = began
+    world.keyboard.take(b"@codex two\r")
+    assert world.link.kinds == [wire.COMMAND]
+
+
+def test_the_host_is_told_what_was_submitted(world: World) -> None:
+    world.keyboard.take(b"\x1b[200~one\rtwo\x1b[201~\r")
+    world.keyboard.take(b"\x1b[A\r")
+    world.agent.hidden = True
+    world.keyboard.take(b"secret\r")
+    assert world.link.lines == ["one\ntwo", None, None]
+
+
+def test_a_line_that_the_host_refuses_is_submitted(world: World) -> None:
+    world.keyboard.set_routing(ROUTING)
+    world.keyboard.take(b"@codex hi\r")
+    (name,) = world.keyboard.outbox._kept
+    world.keyboard.outbox.taken(json.dumps({"id": name, "refused": "no"}).encode())
+    assert world.agent.typed == b"@codex hi\r" and world.link.lines == ["@codex hi"]
+
+
+def test_keys_of_somebody_else_are_told_without_being_a_humans(world: World) -> None:
+    world.keyboard.follow(b"one")
+    world.keyboard.follow(b"\x1b[12;40R")
+    assert world.link.keys == [(TYPED, 0, False, "one")] and world.keyboard.keys == 0
+
+
+def test_an_injection_for_the_agent_waits_while_another_program_is_in_front(world: World) -> None:
+    outcomes: list[str] = []
+    clock: Any = world.clock
+    agent: Any = world.agent
+    injector = Injector(clock, agent, lambda _, outcome: outcomes.append(outcome))
+    more: list[dict[str, object]] = [
+        {"in_front": True}, {}, {"in_front": True, "steps": []}, {"steps": []},
+    ]  # fmt: skip
+    for request in more:
+        asked = {"id": "1", "keys": None, "output": None, "steps": [[0, "x"]], **request}
+        injector.inject(json.dumps(asked).encode(), 0, 0, False, lambda: False)
+    assert outcomes == [ELSEWHERE, "done", ELSEWHERE, "done"] and world.agent.typed == b"x"
+    assert injector.known() == ["1"]  # what types nothing is not remembered

@@ -229,6 +229,9 @@ class Agent:
     def hides_input(self) -> bool:
         return self.hidden
 
+    def is_in_front(self) -> bool:
+        return True
+
 
 class Link:
     def __init__(self) -> None:
@@ -246,7 +249,7 @@ def keyboard() -> tuple[Keyboard, Agent, Link]:
     agent, link = Agent(), Link()
     reactor = SimpleNamespace(later=lambda seconds, call: None)
     free = SimpleNamespace(busy=False, reserve=lambda: None, run=lambda steps: None)
-    parts: Any = (reactor, agent, link, free, lambda line, behind: [], lambda: None, print)
+    parts: Any = (reactor, agent, link, free, lambda line, behind: [], lambda: None, lambda: False, print)
     made = Keyboard(*parts)
     made.set_routing(b'{"names": ["codex"], "passthrough_on_fail": false}')
     return made, agent, link

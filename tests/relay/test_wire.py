@@ -19,8 +19,9 @@ def test_frames_survive_any_cut(frames: list[tuple[int, bytes]], data: st.DataOb
 
 @given(st.integers(0, 2), st.integers(0, 2**32 - 1), st.booleans(), st.none() | st.text(max_size=20))
 def test_keys(what: int, count: int, empty: bool, draft: str | None) -> None:
-    ((kind, payload),) = wire.Unpacker().feed(wire.pack_keys(what, count, empty, draft))
-    assert kind == wire.KEYS and wire.unpack_keys(payload) == (what, count, empty, draft)
+    for line in (None, "", "い\x00\nb"):
+        ((kind, payload),) = wire.Unpacker().feed(wire.pack_keys(what, count, empty, draft, line))
+        assert kind == wire.KEYS and wire.unpack_keys(payload) == (what, count, empty, draft, line)
 
 
 def test_sizes() -> None:

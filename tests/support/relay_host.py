@@ -28,7 +28,7 @@ def host(folder: Path, link: socket.socket) -> None:
             for kind, payload in unpacker.feed(data):
                 policy = (folder / "policy").read_text()
                 if kind == wire.KEYS:
-                    what, count, empty, draft = wire.unpack_keys(payload)
+                    what, count, empty, draft, _ = wire.unpack_keys(payload)
                     said: object = {"what": what, "count": count, "empty": empty, "draft": draft}
                 elif kind in SHOWN:
                     said = json.loads(payload)

@@ -1,0 +1,77 @@
+"""Whether a message can be typed into the agent's composer now, by what is in it."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from synapse.agent_terminal import AgentTerminal
+from synapse.watch.composer import ABSENT, DIALOG, DRAFT, EMPTY, UNKNOWN
+
+KEY_PAUSE = 1.0  # seconds after the last key
+SHOWN_PATIENCE = 5.0  # seconds without a key until a draft is moved aside that the screen shows whole
+
+TYPING = "somebody is typing"
+HALF_TYPED = "a human has a half-typed line in the agent's prompt"
+
+
+@dataclass(frozen=True, slots=True)
+class Content:
+    """What the composer has. `is_shown`: the screen shows all of `text`, so that it is known for certain."""
+
+    state: str
+    text: str | None = None
+    is_shown: bool = False
+    why: str = ""
+
+
+def content(controller: AgentTerminal) -> Content:
+    """What is in the composer: by the screen, or by the human's keys where the screen does not tell."""
+    seen, typed = controller.composer, controller.draft_text if controller.draft else None
+    if seen.state in (DIALOG, ABSENT):
+        return Content(seen.state, why=seen.why)
+    if seen.state == UNKNOWN or not controller.observer.is_composer_current:
+        if not controller.draft:
+            return Content(EMPTY, "", why="no key since the last Enter")
+        return Content(DRAFT if typed else UNKNOWN, typed, why=seen.why)
+    if seen.state == EMPTY:
+        return Content(EMPTY, "", is_shown=True, why=seen.why)
+    if seen.text is None:
+        return Content(DRAFT, typed, why=seen.why)
+    same = typed is not None and typed.split() == seen.text.split()  # no screen shows all white space
+    return Content(DRAFT, typed if same else seen.text, is_shown=True, why=seen.why)
+
+
+@dataclass(eq=False, repr=False)
+class Gate:
+    """`patience` is for a draft that the screen does not show whole; 0: drafts are never moved."""
+
+    controller: AgentTerminal
+    patience: float
+    clock: Callable[[], float] = time.monotonic
+
+    def in_the_way(self, holds_draft: bool) -> tuple[str, float | None]:
+        """Why nothing can be typed, and the seconds until that may change without an event.
+
+        `holds_draft`: an earlier draft is not back yet, and there is room for one only."""
+        found = content(self.controller)
+        quiet = self.clock() - self.controller.last_key
+        if found.state == DIALOG:
+            return f"the agent asks something ({found.why})", None
+        if found.state == ABSENT:
+            return f"another program or page has the terminal: {found.why}", None
+        if found.state == UNKNOWN:
+            return (
+                f"keys were typed since the last Enter, and what they did cannot be seen: {found.why}",
+                None,
+            )
+        if found.state == DRAFT:
+            return self._draft_in_the_way(found, quiet, holds_draft)
+        return (TYPING, KEY_PAUSE - quiet) if quiet < KEY_PAUSE else ("", None)
+
+    def _draft_in_the_way(self, found: Content, quiet: float, holds_draft: bool) -> tuple[str, float | None]:
+        if not found.text:
+            return f"{HALF_TYPED}, not all of which is known: {found.why}", None
+        if not self.patience or holds_draft:
+            return HALF_TYPED, None
+        patience = min(self.patience, SHOWN_PATIENCE) if found.is_shown else self.patience
+        return (HALF_TYPED, patience - quiet) if quiet < patience else ("", None)

@@ -1,0 +1,106 @@
+"""What is in the composers of the real CLIs is seen: keys that leave nothing in them delay no message."""
+
+from __future__ import annotations
+
+import shutil
+from datetime import datetime
+from typing import Any
+
+import pytest
+
+from synapse.registry import READY
+from tests.real.model_server import ModelServer
+from tests.real.wrapped import Agent, Sender, knows, tasks_of, until
+from tests.support.home import Home
+
+NORMAL = 5.0  # seconds from the last key to the paste, at most: the gate's pause, and a busy machine
+
+KEYS = {
+    "escape": ["\x1b"],
+    "tab": ["\t"],
+    "up and down": ["\x1b[A", "\x1b[B", "\x1b[B"],  # in Gemini the first Down goes to the end of the line
+    "typed and erased": ["ab", "\x7f", "\x7f"],
+}
+
+
+def waited(task: dict[str, Any]) -> float:
+    at = {r["step"]: datetime.fromisoformat(r["at"].replace("Z", "+00:00")) for r in task["receipts"]}
+    return (at["typing"] - at["queued"]).total_seconds()
+
+
+def test_keys_that_leave_the_composer_empty_delay_nothing(
+    agent: Agent, home: Home, model: ModelServer
+) -> None:
+    sender = Sender(agent, home)
+    agent.driver.submit("hello #scenario:ping")
+    agent.ended(1)
+    agent.until(READY)
+    times = {}
+    for name, keys in KEYS.items():
+        agent.driver.rest(1.0)
+        for key in keys:
+            agent.driver.type(key)
+            agent.driver.rest(0.3)
+        done = sender.until(sender.send("hello #scenario:ping"))
+        assert done["state"] == "completed", (name, done)
+        times[name] = waited(done)
+    assert max(times.values()) < NORMAL, times
+
+
+def test_the_answer_to_a_permission_prompt_is_no_draft(agent: Agent, home: Home, model: ModelServer) -> None:
+    sender = Sender(agent, home)
+    agent.driver.submit("hello #scenario:tool")
+    until(agent, lambda: agent.cli.asks in agent.driver.screen.text())
+    agent.driver.rest(0.5)
+    agent.driver.type(agent.cli.accept)
+    agent.ended(1)
+    done = sender.until(sender.send("hello #scenario:ping"))
+    assert done["state"] == "completed" and waited(done) < NORMAL, done
+    assert "set aside" not in str(done["receipts"])
+    agent.until(READY)
+    agent.driver.rest(1.5)
+    assert agent.why["composer"]["state"] == "empty", agent.driver.screen.text()
+
+
+def test_a_draft_that_is_seen_makes_room_after_five_seconds(
+    agent: Agent, home: Home, model: ModelServer
+) -> None:
+    sender = Sender(agent, home)
+    agent.driver.type("half a li")
+    agent.driver.wait_for("half a li")
+    done = sender.until(sender.send("hello #scenario:ping"))
+    assert done["state"] == "completed" and waited(done) < 12.0, done
+    agent.until(READY)
+    until(agent, lambda: agent.why["composer"]["text"] == "half a li")
+
+
+def test_a_line_from_the_history_is_routed(agent: Agent, home: Home, model: ModelServer) -> None:
+    agent.driver.submit("@helper say again #scenario:ping")
+    agent.ended(1)
+    agent.until(READY)
+    home.run("start", "dummy", "--name", "helper")
+    knows(agent, home, "helper")
+    agent.driver.type("\x1b[A")
+    until(agent, lambda: str(agent.why["composer"]["text"]).startswith("@helper say again"))
+    agent.driver.rest(0.5)
+    agent.driver.type("\r")
+    until(agent, lambda: bool(tasks_of(home, "helper")))
+    home.run("stop", "helper", check=False)
+
+
+@pytest.mark.skipif(shutil.which("vim") is None, reason="vim is not installed")
+@pytest.mark.parametrize("cli", ["claude"], indirect=True)
+def test_an_editor_gets_its_own_lines(agent: Agent, home: Home, model: ModelServer) -> None:
+    home.run("start", "dummy", "--name", "helper")
+    knows(agent, home, "helper")
+    agent.driver.type("x")
+    agent.driver.rest(0.5)
+    agent.driver.type("\x07")  # Ctrl-G
+    until(agent, lambda: agent.why["composer"]["state"] in ("absent", "dialog"))
+    agent.driver.type("i@helper say in the editor\r")
+    agent.driver.wait_for("@helper say in the editor")
+    agent.driver.type("\x1b:wq\r")
+    until(agent, lambda: agent.why["composer"]["state"] == "draft")
+    assert agent.why["composer"]["text"].startswith("@helper say in the editor")
+    assert tasks_of(home, "helper") == []
+    home.run("stop", "helper", check=False)
