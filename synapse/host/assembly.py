@@ -74,6 +74,7 @@ class Agent:
             act=self.features.inbox_action,
             young=not hello.is_whole,
             placed=hello.is_placed,
+            resumes=hello.resumes,
         )
         self.outbound = Outbound(self.engine.store, settings.push.allow_private)
         self.features.add(*default_features(self))

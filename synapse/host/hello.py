@@ -34,6 +34,7 @@ class Hello:
     draft: tuple[bool, str | None]  # whether the composer is empty, and what it holds
     is_whole: bool  # the host gets all output from the start
     is_placed: bool  # the agent's first row is the terminal's first row
+    resumes: int  # how often the shell had the terminal in between
     injected: frozenset[str]  # names of the injections that the relay has done
 
     @property
@@ -60,5 +61,6 @@ class Hello:
             before=told.get("before", "").encode("latin-1"),
             is_whole=told["whole"],
             is_placed=told.get("placed", True),
+            resumes=told.get("resumes", 0),
             injected=frozenset(told["injected"]),
         )

@@ -85,7 +85,7 @@ class RelayFrames:
             agent.display.resized()
             controller.resized(*wire.unpack_size(payload))
         elif kind == wire.RESUMED:
-            agent.display.resumed()
+            agent.display.resumed(json.loads(payload))
         elif kind == wire.CONSOLE:
             self._console = json.loads(payload)
             controller.console_changed(self._console is not None)

@@ -186,6 +186,7 @@ def _state(relay: Relay, link: HostLink, pty: Pty) -> dict[str, object]:
         "before": before.decode("latin-1"),
         "whole": relay.front.one_size and not unseen,
         "placed": not relay.front.started_here,
+        "resumes": relay.front.overlay_layer.resumes,
         "injected": relay.injector.known(),
     }
 

@@ -94,6 +94,7 @@ class Display:
     clock: Callable[[], float] = time.monotonic
     young: bool = False
     placed: bool = True
+    resumes: int = 0  # how often the shell had the terminal in between
 
     def __post_init__(self) -> None:
         self._placement = Placement(self.screen, self.young, self.placed)
@@ -165,8 +166,9 @@ class Display:
         if self._has_picture or self._state in _IS_STAINED:
             self._timer.after(DRAW_INTERVAL)
 
-    def resumed(self) -> None:
+    def resumed(self, count: int) -> None:
         """The shell has written to the terminal meanwhile; the relay erased the drawing before that."""
+        self.resumes = count
         self._drawings.leave(self.clock())
         self._placement.resumed()
         if self._has_picture:
@@ -391,8 +393,8 @@ class Display:
         made = _Drawing(drawings.count, self.written(), boxes, once, erase, aside)
         drawings.asked[made.number] = made
         drawings.up = made if erase else None
-        header = {"id": made.number, "at": made.at, "cols": cols, "rows": rows, "aside": aside}
-        self.send(wire.pack_overlay({**header, "over": over, "sync": sync}, draw, erase))
+        header = {"id": made.number, "at": made.at, "cols": cols, "rows": rows, "resumes": self.resumes}
+        self.send(wire.pack_overlay({**header, "aside": aside, "over": over, "sync": sync}, draw, erase))
 
 
 def _shape(boxes: list[Box]) -> list[tuple[int, int, int, int]]:

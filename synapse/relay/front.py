@@ -254,7 +254,8 @@ class Front:
         self.console.enter_raw()
         modes = self.read_modes()
         self.console.write(modes.redo())
-        self._link.send(wire.pack(wire.RESUMED))
+        self.overlay_layer.resumes += 1
+        self._link.send(wire.pack_json(wire.RESUMED, self.overlay_layer.resumes))
         self.take_size()
         self._pty.resume()
         if modes.alternate_screen:

@@ -73,7 +73,8 @@ class Injector:
             refusal = OUTPUT
         elif request.get("in_front") and not is_in_front():
             refusal = ELSEWHERE
-        if refusal is not None or not request["steps"]:  # without steps it only asks whether it could be done
+        only_asks = not request["steps"] and request.get("clear") is None  # whether it could be done
+        if refusal is not None or only_asks:
             self._on_outcome(name, refusal or DONE)
             return
         self._current = name

@@ -44,6 +44,7 @@ class OverlayLayer:
         self._waiting: deque[tuple[float, bytes]] = deque()  # output, and when it came
         self.waiting = 0  # bytes of it
         self.focused = False
+        self.resumes = 0  # how often the shell had the terminal: drawings from before are refused
         self.erase = b""  # the bytes that erase it; checked before every output
 
     def show(self, payload: bytes, written: int, size: tuple[int, int], refusal: str | None) -> bytes:
@@ -57,9 +58,8 @@ class OverlayLayer:
             return _BEGIN + gone + _END + rest if gone and header["sync"] else gone + rest
         covered = header["at"] - (written - self.waiting)  # bytes that wait and that it is drawn over
         stays_aside = bool(header.get("aside")) and self._aside
-        if refusal is None and (
-            (header["cols"], header["rows"]) != size or not (stays_aside or 0 <= covered <= self.waiting)
-        ):
+        same = (header["cols"], header["rows"]) == size and header["resumes"] == self.resumes
+        if refusal is None and not (same and (stays_aside or 0 <= covered <= self.waiting)):
             refusal = wire.STALE
         self._tell(wire.pack_json(wire.OVERLAID, {"id": number, "outcome": refusal or wire.SHOWN}))
         if refusal is not None:

@@ -451,7 +451,7 @@ def test_a_denied_tool_cancels_its_task_with_the_code(
     surroundings = Surroundings(str(tmp_path), {}, 0.0, 0)
     controller = AgentTerminal(load_profile("dummy"), Channel(surroundings), lambda _: None, 80, 24)
     engine = TaskEngine(TaskStore())
-    delivery, turns = Delivery(controller, engine, str(tmp_path)), controller.observer.turns
+    delivery, turns = Delivery(controller, engine, str(tmp_path), 20.0), controller.observer.turns
     task = engine.submit(text_message("one"))
     turns.take(PromptAccepted(HOOK, "one"), 0)
     assert turns.current is not None

@@ -20,11 +20,11 @@ class Terminal:
         self.shows = list(shows)
         self.refusal = refusal
         self.cleared: list[str | None] = []
-        self.observer: Any = SimpleNamespace(composer=Seen(DRAFT, "half a line"))
+        self.observer: Any = SimpleNamespace(sees_composer=True, composer=Seen(DRAFT, "half a line"))
         self.now = 0.0
 
     def inject(self, name: str, steps: object, tell: Any, *more: Any) -> None:
-        self.cleared.append(more[-1])
+        self.cleared.append(more[-2])
         tell(self.refusal)
 
     async def pause(self, seconds: float | None) -> None:

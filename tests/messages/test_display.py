@@ -308,7 +308,7 @@ def test_a_note_that_was_up_leaves_nothing_when_the_window_gets_narrower() -> No
 def test_the_layer_refuses_what_is_stale_and_tells_so() -> None:
     told: list[bytes] = []
     layer = OverlayLayer(CHORD, told.append)
-    header = {"id": 7, "at": 10, "cols": 80, "rows": 24, "over": 0, "sync": 1}
+    header = {"id": 7, "at": 10, "cols": 80, "rows": 24, "resumes": 0, "over": 0, "sync": 1}
     payload = wire.pack_overlay(header, b"draw", b"erase")[5:]
     assert layer.show(payload, 11, (80, 24), None) == b""
     assert layer.show(payload, 10, (81, 24), None) == b""
