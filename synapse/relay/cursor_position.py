@@ -21,17 +21,21 @@ ANSWER_TIMEOUT = 10.0  # seconds; what looks like an answer after that is a key:
 
 
 class CursorQuery:
-    """`tell` is called once, with row and column counted from 0."""
+    """`tell` is called once for each answer, with row and column counted from 0."""
 
     def __init__(self, tell: Callable[[int, int], None], clock: Callable[[], float] = time.monotonic) -> None:
         self._tell = tell
         self._clock = clock
         self._asked_at = 0.0
         self._stream: KeyStream | None = None
-        self.awaited = False
+        self._due = 0  # answers
+
+    @property
+    def awaited(self) -> bool:
+        return self._due > 0
 
     def ask(self) -> bytes:
-        self.awaited, self._asked_at = True, self._clock()
+        self._due, self._asked_at = self._due + 1, self._clock()
         if self._stream is None:
             from synapse.keys.stream import KeyStream  # not while the agent starts: it imports `re`
 
@@ -46,7 +50,7 @@ class CursorQuery:
         if self._stream is None:
             return data
         if self.age > ANSWER_TIMEOUT:
-            self.awaited = False
+            self._due = 0
         if not self.awaited:
             held, self._stream = self._stream.held, None
             return held + data
@@ -56,16 +60,18 @@ class CursorQuery:
             if kind != "report" or value[-1:] != "R" or not (row.isdecimal() and column.isdecimal()):
                 out += raw
                 continue
-            rest, self._stream = self._stream.rest, None
-            self.awaited = False
+            self._due -= 1
             self._tell(max(int(row) - 1, 0), max(int(column) - 1, 0))
-            return bytes(out) + data[len(data) - rest :]
+            if not self._due:
+                rest, self._stream = self._stream.rest, None
+                return bytes(out) + data[len(data) - rest :]
         return bytes(out)
 
-    def wait(self, console: Console) -> None:
-        """Wait for the answer: otherwise it would be typed into the shell."""
+    def wait(self, console: Console) -> bytes:
+        """Wait for the answers: otherwise they would be typed into the shell. Returns the keys between."""
         import select
 
+        keys = b""
         while self.awaited and self.age < LAST_TIMEOUT:
             left = max(LAST_TIMEOUT - self.age, 0.0)
             if not select.select([console.in_fd], [], [], left)[0]:
@@ -73,4 +79,5 @@ class CursorQuery:
             data = console.read()
             if not data:
                 break
-            self.take(data)
+            keys += self.take(data)
+        return keys

@@ -233,6 +233,8 @@ class Front:
         if self.console is None:
             self._pty.resume()
             return
+        if keys := self._cursor_query.wait(self.console):
+            self._keyboard.take(keys)
         self._restore_terminal()
         self._watch(0, 0)
         self.suspended = True

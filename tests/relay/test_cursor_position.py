@@ -157,3 +157,12 @@ def test_an_agent_that_ends_at_once_leaves_no_answer_for_the_shell(home: Home) -
         terminal.type("typed\r")
         terminal.wait_for("typed\ntyped")
         assert "R" not in terminal.screen.text()
+
+
+def test_each_question_has_its_answer() -> None:
+    told: list[tuple[int, int]] = []
+    query = CursorQuery(lambda row, column: told.append((row, column)))
+    query.ask()
+    query.ask()
+    assert query.take(b"a\x1b[3;1Rb\x1b[4;1Rc") == b"abc"
+    assert told == [(2, 0), (3, 0)] and not query.awaited
