@@ -15,7 +15,7 @@ from collections import Counter
 from difflib import SequenceMatcher
 from pathlib import Path
 
-from synapse.watch.composer import ABSENT, DIALOG, UNKNOWN
+from synapse.watch.screen.composer import ABSENT, DIALOG, UNKNOWN
 from tests.support.replaying import Replayed, cases, replay, typed
 
 STEP = 0.05

@@ -10,8 +10,8 @@ from synapse.profiles.loader import Profile
 from synapse.relay import wire
 from synapse.relay.keyboard import DRAFT_LIMIT
 from synapse.terminal.screen import Screen, make_screen
-from synapse.watch.composer import ABSENT, DIALOG, UNKNOWN, Seen
 from synapse.watch.observer import Observer
+from synapse.watch.screen.composer import ABSENT, DIALOG, UNKNOWN, Seen
 from synapse.watch.status import Verdict
 
 CONTEXT_LENGTH = 2000

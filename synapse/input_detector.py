@@ -1,5 +1,5 @@
-"""The specifications' import path for detecting questions on the screen; see `synapse.watch.questions`."""
+"""The specifications' import path for questions on the screen; see `synapse.watch.screen.questions`."""
 
-from synapse.watch.questions import TYPES, InputPrompt, InputRequiredDetector
+from synapse.watch.screen.questions import TYPES, InputPrompt, InputRequiredDetector
 
 __all__ = ["TYPES", "InputPrompt", "InputRequiredDetector"]

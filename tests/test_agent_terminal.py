@@ -13,8 +13,8 @@ from synapse.agents.base import Channel, Surroundings
 from synapse.keys.typed import CLEARED, SUBMITTED, TYPED
 from synapse.profiles.loader import load_profile
 from synapse.relay import wire
-from synapse.watch.composer import ABSENT, DIALOG, DRAFT, EMPTY, UNKNOWN, Seen
 from synapse.watch.moments import ECHO, SETTLE
+from synapse.watch.screen.composer import ABSENT, DIALOG, DRAFT, EMPTY, UNKNOWN, Seen
 
 RULE = "─" * 40
 BOX = f"\x1b[H\x1b[2J{RULE}\r\n❯ \r\n{RULE}\x1b[2;3H".encode() + b"%b"  # the composer of `dummy --tui`

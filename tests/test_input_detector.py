@@ -21,8 +21,8 @@ from synapse.delivery.answers import answer_keys
 from synapse.keys.names import parse_key
 from synapse.profiles.loader import built_in_profile
 from synapse.terminal.screen import Screen, make_screen
-from synapse.watch.looks import look_of
-from synapse.watch.questions import InputPrompt, InputRequiredDetector, explained
+from synapse.watch.screen.looks import look_of
+from synapse.watch.screen.questions import InputPrompt, InputRequiredDetector, explained
 
 RECORDINGS = sorted(Path(__file__).parent.glob("recordings/*/*/session.cast.gz"))
 QUIET = 0.3

@@ -1,4 +1,4 @@
-"""An error in an event of a CLI: plain data. `watch/errors.py` gives it a code."""
+"""An error in an event of a CLI: plain data. `watch/screen/errors.py` gives it a code."""
 
 import re
 from collections.abc import Mapping

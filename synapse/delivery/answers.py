@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from synapse.delivery.composer import clean
 from synapse.keys import names as keys
 from synapse.tasks.task import BadMessage
-from synapse.watch.questions import InputPrompt
+from synapse.watch.screen.questions import InputPrompt
 
 _YES = frozenset(("y", "yes", "ok", "はい", "approve", "proceed", "allow"))
 _NO = frozenset(("n", "no", "いいえ", "deny", "cancel", "reject"))

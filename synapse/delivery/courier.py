@@ -30,8 +30,8 @@ from synapse.tasks.engine import URGENT, TaskEngine, derived_artifact
 from synapse.tasks.files import keep_files, keep_text
 from synapse.tasks.task import Json, Task, message_text, sender_id
 from synapse.tasks.waiting import WaitingTasks
-from synapse.watch.composer import DRAFT
-from synapse.watch.reader import Place
+from synapse.watch.screen.composer import DRAFT
+from synapse.watch.screen.reader import Place
 from synapse.watch.turns import SCREEN, Turn
 
 logger = logging.getLogger(__name__)

@@ -16,7 +16,7 @@ from synapse.delivery import composer
 from synapse.delivery.gate import content
 from synapse.delivery.typist import LEFT, Typist
 from synapse.relay.injector import DONE
-from synapse.watch.composer import EMPTY, UNKNOWN
+from synapse.watch.screen.composer import EMPTY, UNKNOWN
 
 logger = logging.getLogger(__name__)
 

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from synapse.agent_terminal import AgentTerminal
-from synapse.watch.composer import ABSENT, DIALOG, DRAFT, EMPTY, UNKNOWN
+from synapse.watch.screen.composer import ABSENT, DIALOG, DRAFT, EMPTY, UNKNOWN
 
 KEY_PAUSE = 1.0  # seconds after the last key
 SHOWN_PATIENCE = 5.0  # seconds without a key until a draft is moved aside that the screen shows whole

@@ -13,7 +13,7 @@ from synapse.registry import INPUT_REQUIRED
 from synapse.relay.injector import DONE, OUTPUT
 from synapse.tasks.engine import TaskEngine
 from synapse.tasks.task import Json, NotAllowed, Task, WrongState, sender_id
-from synapse.watch.questions import InputPrompt
+from synapse.watch.screen.questions import InputPrompt
 
 TRIES = 10  # for an answer to a prompt that is being repainted
 TRY_AGAIN = 0.1  # seconds

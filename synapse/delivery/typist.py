@@ -9,7 +9,7 @@ from synapse.agent_terminal import AgentTerminal
 from synapse.keys import names as keys
 from synapse.registry import INPUT_REQUIRED, READY
 from synapse.relay.injector import DONE
-from synapse.watch.composer import DRAFT
+from synapse.watch.screen.composer import DRAFT
 
 PRESS_AGAIN = 2.0  # seconds until the interrupt keys are pressed again
 PRESSES = 5

@@ -13,13 +13,13 @@ from synapse.profiles.loader import MODE_NAMES, Profile
 from synapse.registry import INPUT_REQUIRED, PROCESSING, READY
 from synapse.terminal.screen import Screen
 from synapse.watch import moments
-from synapse.watch.composer import DIALOG, DRAFT, EMPTY, NOT_LOOKED, NOT_SEEN_YET, OTHER_PROGRAM, Seen
-from synapse.watch.errors import UNTOLD, DetectedError
 from synapse.watch.idle import IdleDetector
 from synapse.watch.moments import Moments
-from synapse.watch.prompt_line import PromptLine
-from synapse.watch.questions import InputPrompt
-from synapse.watch.reader import Place, ScreenReader
+from synapse.watch.screen.composer import DIALOG, DRAFT, EMPTY, NOT_LOOKED, NOT_SEEN_YET, OTHER_PROGRAM, Seen
+from synapse.watch.screen.errors import UNTOLD, DetectedError
+from synapse.watch.screen.prompt_line import PromptLine
+from synapse.watch.screen.questions import InputPrompt
+from synapse.watch.screen.reader import Place, ScreenReader
 from synapse.watch.signals import SignalReader
 from synapse.watch.status import StatusModel, Verdict
 from synapse.watch.turns import Turn, TurnTracker

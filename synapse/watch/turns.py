@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from synapse.agents.facts import Denied, Fact, Failed, PromptAccepted, Said, TokensUsed, ToolUsed, TurnEnded
-from synapse.watch.screen_reply import ScreenReply
+from synapse.watch.screen.reply import ScreenReply
 
 HISTORY = 100
 EXACT, TRANSCRIPT, SCREEN = "exact", "transcript", "screen"

@@ -16,7 +16,7 @@ from synapse.agents import folders
 from synapse.agents.base import Surroundings, open_channel
 from synapse.errors import SynapseError
 from synapse.profiles.loader import load_profile
-from synapse.watch.looks import look_of
+from synapse.watch.screen.looks import look_of
 from tests.support.home import Home
 from tests.support.running import Agent
 

@@ -6,7 +6,7 @@ import pytest
 
 from synapse.delivery.answers import answer_keys, denies
 from synapse.tasks.task import BadMessage
-from synapse.watch.questions import InputPrompt
+from synapse.watch.screen.questions import InputPrompt
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ import pytest
 
 from synapse.delivery.draft_stash import DraftStash
 from synapse.profiles.loader import load_profile
-from synapse.watch.composer import DRAFT, EMPTY, UNKNOWN, Seen
+from synapse.watch.screen.composer import DRAFT, EMPTY, UNKNOWN, Seen
 
 
 class Typist:

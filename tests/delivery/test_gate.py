@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from synapse.delivery.gate import HALF_TYPED, KEY_PAUSE, SHOWN_PATIENCE, TYPING, Gate, content
-from synapse.watch.composer import ABSENT, DIALOG, DRAFT, EMPTY, UNKNOWN, Seen
+from synapse.watch.screen.composer import ABSENT, DIALOG, DRAFT, EMPTY, UNKNOWN, Seen
 
 PATIENCE = 20.0
 

@@ -10,7 +10,7 @@ import pytest
 
 from synapse.delivery.typist import LEFT, SEEN, Typist
 from synapse.relay.injector import DONE, KEYS
-from synapse.watch.composer import DRAFT, EMPTY, UNKNOWN, Seen
+from synapse.watch.screen.composer import DRAFT, EMPTY, UNKNOWN, Seen
 
 
 class Terminal:

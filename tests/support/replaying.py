@@ -13,8 +13,8 @@ from typing import Any
 from synapse.agents.base import Channel, Surroundings
 from synapse.profiles.loader import load_profile
 from synapse.terminal.screen import make_screen
-from synapse.watch.composer import DIALOG, DRAFT, EMPTY, NOT_LOOKED, Seen
 from synapse.watch.observer import Observer
+from synapse.watch.screen.composer import DIALOG, DRAFT, EMPTY, NOT_LOOKED, Seen
 
 FOLDER = Path(__file__).parents[1] / "recordings"
 LOOK_SOON = 0.02  # as the host does

@@ -12,9 +12,9 @@ from synapse.agents.facts import Denied, Fact, PromptAccepted, Said, TurnEnded
 from synapse.profiles.loader import load_profile
 from synapse.registry import INPUT_REQUIRED, PROCESSING, READY
 from synapse.terminal.screen import make_screen
-from synapse.watch.composer import DIALOG, DRAFT, EMPTY
 from synapse.watch.observer import Observer
-from synapse.watch.reader import Place
+from synapse.watch.screen.composer import DIALOG, DRAFT, EMPTY
+from synapse.watch.screen.reader import Place
 from tests.support.home import Home
 
 NOWHERE = Surroundings("/nonexistent", {"HOME": "/nonexistent"}, 0.0)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from synapse.agents.facts import Failed, PromptAccepted, Said, TokensUsed, ToolUsed, TurnEnded
-from synapse.watch.screen_reply import ScreenReply
+from synapse.watch.screen.reply import ScreenReply
 from synapse.watch.turns import NO_REPLY, SURE, UNSURE, TurnTracker
 
 

@@ -13,7 +13,7 @@ from functools import cache
 
 from synapse.agents.generic.screen import CHECKBOXES
 from synapse.agents.look import Composer, Look, MenuStyle
-from synapse.watch.dialogs import EDGE, RULE, asked, breaks, from_its_top, matches, paragraphs
+from synapse.watch.screen.dialogs import EDGE, RULE, asked, breaks, from_its_top, matches, paragraphs
 
 Cursor = tuple[int, int]
 

@@ -14,8 +14,8 @@ from dataclasses import replace
 
 from synapse.agents.look import Look
 from synapse.agents.requests import ToolRequest, one_line
-from synapse.watch import looks
-from synapse.watch.menus import LINE, Cursor, InputPrompt, composer, find_menu, screen_rows
+from synapse.watch.screen import looks
+from synapse.watch.screen.menus import LINE, Cursor, InputPrompt, composer, find_menu, screen_rows
 
 __all__ = ["TYPES", "InputPrompt", "InputRequiredDetector"]
 

@@ -20,9 +20,9 @@ from synapse.agents.look import Marks
 from synapse.dummy_agent.script import MARKDOWN
 from synapse.terminal.screen import Screen, make_screen
 from synapse.testing import Terminal
-from synapse.watch.screen_reply import ScreenReply, extract_reply, find_reply
+from synapse.watch.screen.reply import ScreenReply, extract_reply, find_reply
 
-RECORDINGS = Path(__file__).parents[1] / "recordings"
+RECORDINGS = Path(__file__).parents[2] / "recordings"
 ALIKE = 0.84
 CHROME = (
     "Ask Codex to do anything",

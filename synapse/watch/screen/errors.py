@@ -20,9 +20,9 @@ from synapse.agents import folders
 from synapse.agents.base import Channel
 from synapse.agents.errors import ReportedError, reported_error
 from synapse.agents.look import ErrorLine, Look
-from synapse.watch import looks
-from synapse.watch.dialogs import matches
-from synapse.watch.menus import Cursor, composer, screen_rows
+from synapse.watch.screen import looks
+from synapse.watch.screen.dialogs import matches
+from synapse.watch.screen.menus import Cursor, composer, screen_rows
 
 # The most specific code first. AGENT_ERROR: the CLI reports an error that fits none of the others.
 CODES = (

@@ -7,12 +7,12 @@ from synapse.agents.base import Channel
 from synapse.agents.generic.screen import PROMPT_ENDS
 from synapse.profiles.loader import Profile
 from synapse.terminal.screen import Screen
-from synapse.watch.composer import ComposerReader, Seen
-from synapse.watch.echo import find_echo
-from synapse.watch.errors import DetectedError, ErrorDetector
-from synapse.watch.looks import look_of
-from synapse.watch.questions import InputPrompt, InputRequiredDetector, explained
-from synapse.watch.screen_reply import FRAME, ScreenReply, find_reply
+from synapse.watch.screen.composer import ComposerReader, Seen
+from synapse.watch.screen.echo import find_echo
+from synapse.watch.screen.errors import DetectedError, ErrorDetector
+from synapse.watch.screen.looks import look_of
+from synapse.watch.screen.questions import InputPrompt, InputRequiredDetector, explained
+from synapse.watch.screen.reply import FRAME, ScreenReply, find_reply
 
 
 class Place(NamedTuple):

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from synapse.terminal.screen import Screen
 from synapse.terminal.styles import style_of, typed_text
-from synapse.watch.composer import ABSENT, DRAFT, EMPTY, UNKNOWN, Seen
+from synapse.watch.screen.composer import ABSENT, DRAFT, EMPTY, UNKNOWN, Seen
 
 _CONTROL = re.compile(r"\^[@-_?]")  # how the kernel echoes a key that is not text
 

@@ -25,9 +25,9 @@ from typing import NamedTuple
 from synapse.agents.generic.screen import BULLETS, PROMPT_ENDS
 from synapse.agents.look import Marks
 from synapse.terminal import cells
-from synapse.watch import looks
-from synapse.watch.dialogs import matches
-from synapse.watch.echo import find_echo, has_mark, squash
+from synapse.watch.screen import looks
+from synapse.watch.screen.dialogs import matches
+from synapse.watch.screen.echo import find_echo, has_mark, squash
 
 Row = tuple[str, str]  # a text, and its row on the screen; "" if it is never joined to another
 

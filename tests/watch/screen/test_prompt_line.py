@@ -12,8 +12,8 @@ import pytest
 from synapse.base import processes
 from synapse.terminal.screen import make_screen
 from synapse.testing import Terminal
-from synapse.watch.composer import ABSENT, DRAFT, EMPTY, OTHER_PROGRAM, UNKNOWN, Seen
-from synapse.watch.prompt_line import PromptLine
+from synapse.watch.screen.composer import ABSENT, DRAFT, EMPTY, OTHER_PROGRAM, UNKNOWN, Seen
+from synapse.watch.screen.prompt_line import PromptLine
 
 needs = {
     name: pytest.mark.skipif(shutil.which(name) is None, reason=f"there is no {name}")

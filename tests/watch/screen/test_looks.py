@@ -11,9 +11,9 @@ from synapse.agents.generic.screen import LOOK as GENERIC
 from synapse.agents.look import Composer, Look, Marks, MenuStyle, merged
 from synapse.errors import ProfileError
 from synapse.profiles.loader import Profile, load_profile
-from synapse.watch.looks import known, look_of
-from synapse.watch.questions import InputRequiredDetector
-from synapse.watch.screen_reply import extract_reply
+from synapse.watch.screen.looks import known, look_of
+from synapse.watch.screen.questions import InputRequiredDetector
+from synapse.watch.screen.reply import extract_reply
 from tests.support.home import Home
 
 

@@ -10,9 +10,9 @@ from synapse.agents.base import Channel, Surroundings
 from synapse.profiles.loader import load_profile
 from synapse.terminal.cells import char_width, width
 from synapse.terminal.screen import Screen, make_screen
-from synapse.watch.composer import ABSENT, DIALOG, DRAFT, EMPTY, UNKNOWN, ComposerReader, Seen, joined
-from synapse.watch.looks import look_of
 from synapse.watch.observer import Observer
+from synapse.watch.screen.composer import ABSENT, DIALOG, DRAFT, EMPTY, UNKNOWN, ComposerReader, Seen, joined
+from synapse.watch.screen.looks import look_of
 from tests.support.home import Home
 
 RULE = "\x1b[38;5;244m" + "─" * 60 + "\x1b[m"

@@ -13,9 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from synapse.terminal.screen import make_screen
-from synapse.watch.errors import CODES, NAMES, STATUSES, DetectedError, ErrorDetector, classify
+from synapse.watch.screen.errors import CODES, NAMES, STATUSES, DetectedError, ErrorDetector, classify
 
-RECORDINGS = sorted(Path(__file__).parents[1].glob("recordings/*/*/session.cast.gz"))
+RECORDINGS = sorted(Path(__file__).parents[2].glob("recordings/*/*/session.cast.gz"))
 RULE = "─" * 100
 BOX = [RULE, "❯ ", RULE, "  ? for shortcuts"]
 

@@ -7,7 +7,7 @@ import textwrap
 from hypothesis import given
 from hypothesis import strategies as st
 
-from synapse.watch.echo import Echo, find_echo, has_mark
+from synapse.watch.screen.echo import Echo, find_echo, has_mark
 
 MARK = "[A2A:1234abcd:claude]"
 words = st.lists(st.text("abcde日本é|", min_size=1, max_size=12), min_size=1, max_size=30)
