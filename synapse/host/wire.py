@@ -35,7 +35,8 @@ class RelayWire(asyncio.Protocol):
         self._write: Callable[[bytes], None] = lambda _: None
 
     def send(self, frame: bytes) -> None:
-        self._write(frame)
+        if self._is_open:
+            self._write(frame)
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._write = cast(asyncio.WriteTransport, transport).write  # uvloop's class is no subclass of it

@@ -103,6 +103,8 @@ class ComposerReader:
         text = joined(typed, room, at)
         if text is None:
             return Seen(DRAFT, why="which breaks of the draft are its own cannot be told")
+        if not (place.mode + text).strip():
+            return Seen(EMPTY, why="its composer has only blanks")
         return Seen(DRAFT, place.mode + text, "its composer has a draft")
 
     def _is_hint(self, typed: Sequence[str], box: Composer) -> bool:
