@@ -47,6 +47,15 @@ class Chord:
                 return self._complete(out, data, stream.rest)
         return bytes(out), False
 
+    @property
+    def begun(self) -> bool:
+        return self._armed
+
+    def give_up(self) -> bytes:
+        """The first key, which was not followed by the second in time."""
+        held, self._held, self._armed = self._held, b"", False
+        return held
+
     def _take(self, key: Meaning, raw: bytes, out: bytearray) -> bool:
         first, second = self._keys
         if self._armed and key[0] == SILENT:

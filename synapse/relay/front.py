@@ -60,6 +60,7 @@ class Front:
         self._detach_keys = detach_keys
         self._chord: Chord | None = None  # of an attached terminal
         self.overlay_layer = overlay_layer
+        overlay_layer.later, overlay_layer.on_keys = reactor.later, keyboard.take
         self._on_gone = on_gone  # called when the terminal that the command was started in has disappeared
         self._rebalance = rebalance
         self._rewatch = rewatch  # the same, when the descriptors to watch have changed

@@ -25,6 +25,7 @@ WAIT = 0.006  # seconds that output waits for its drawing; 8 ms with the delays 
 WAITING_LIMIT = 64 * 1024  # bytes; more than that is a burst, which does not wait
 ASIDE_LIMIT = 1024 * 1024  # bytes of output kept while the overlay is on the alternate screen
 LONGEST_SEQUENCE = 256  # bytes
+CHORD_TIMEOUT = 2.0  # seconds after the first key of the chord in which the second must come
 _BEGIN, _END = wire.SYNCHRONISED_BEGIN, wire.SYNCHRONISED_END
 _ASIDE = b"\x1b[?1049h"
 
@@ -43,6 +44,9 @@ class OverlayLayer:
         self._aside = False  # it is on the alternate screen, which the agent does not use
         self._waiting: deque[tuple[float, bytes]] = deque()  # output, and when it came
         self.waiting = 0  # bytes of it
+        self._reads = 0  # of keys
+        self.later: Callable[[float, Callable[[], None]], object] = lambda seconds, call: None
+        self.on_keys: Callable[[bytes], None] = lambda data: None  # called with keys that waited in vain
         self.focused = False
         self.resumes = 0  # how often the shell had the terminal: drawings from before are refused
         self.erase = b""  # the bytes that erase it; checked before every output
@@ -169,7 +173,16 @@ class OverlayLayer:
                 break
             self._toggle_focus()
             data = self._chord.rest
+        self._reads += 1
+        if self._chord.begun and not self.focused:
+            reads = self._reads
+            self.later(CHORD_TIMEOUT, lambda: self._give_up_chord(reads))
         return out
+
+    def _give_up_chord(self, reads: int) -> None:
+        """The first key of the chord was meant for the agent: no other followed it."""
+        if reads == self._reads and self._made is not None and (held := self._made.give_up()):
+            self.on_keys(held)
 
     def _pass_on(self, data: bytes) -> bytes:
         """With the focus, the overlay gets the keys. What the terminal sends by itself is for the agent."""

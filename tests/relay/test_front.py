@@ -314,6 +314,20 @@ def test_the_overlay_with_the_focus_gets_the_keys_and_the_agent_none(world: Worl
     assert not layer.focused and world.typed == b"az"
 
 
+def test_the_first_key_of_the_chord_alone_is_for_the_agent() -> None:
+    layer = OverlayLayer((b"\x1d", b"o"), lambda _: None)
+    timers: list[Callable[[], None]] = []
+    late: list[bytes] = []
+    layer.later, layer.on_keys = lambda seconds, call: timers.append(call), late.append
+    layer.host_came()
+    assert layer.take(b"a\x1d") == b"a"
+    timers.pop()()
+    assert late == [b"\x1d"] and layer.take(b"o") == b"o" and not layer.focused
+    assert layer.take(b"\x1d") == b"" and layer.take(b"o") == b"" and layer.focused
+    timers.pop()()
+    assert len(late) == 1, "it was a chord"
+
+
 def test_the_answer_to_the_cursor_query_goes_to_the_host_alone(world: World) -> None:
     human = world.attached()
     world.front.ask_cursor(7)
