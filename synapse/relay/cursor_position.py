@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from synapse.relay.console import Console
 
 ASK = b"\x1b[6n"
+SLOW = 3.0  # seconds in which the terminal at the other end of a slow connection answers
 LAST_TIMEOUT = 0.2  # seconds for the answer when the agent has already ended
 ANSWER_TIMEOUT = 10.0  # seconds; what looks like an answer after that is a key: Shift-F3 has the same form
 
@@ -46,6 +47,11 @@ class CursorQuery:
     def age(self) -> float:
         return self._clock() - self._asked_at
 
+    @property
+    def may_come(self) -> bool:
+        """Whether an answer is due from a terminal that may give it soon."""
+        return self.awaited and self.age < SLOW
+
     def take(self, data: bytes) -> bytes:
         if self._stream is None:
             return data
@@ -72,8 +78,8 @@ class CursorQuery:
         import select
 
         keys = b""
-        while self.awaited and self.age < LAST_TIMEOUT:
-            left = max(LAST_TIMEOUT - self.age, 0.0)
+        until = self._clock() + (LAST_TIMEOUT if self.may_come else 0.0)
+        while self.awaited and (left := until - self._clock()) > 0:
             if not select.select([console.in_fd], [], [], left)[0]:
                 break
             data = console.read()

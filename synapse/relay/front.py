@@ -202,8 +202,8 @@ class Front:
         self._rebalance()
 
     def ask_cursor(self, written: int) -> None:
-        layer = self.overlay_layer
-        if self.console is not None and not self.suspended and not self.has_backlog() and not layer.waiting:
+        quiet = not (self.suspended or self.has_backlog() or self.overlay_layer.waiting)
+        if self.console is not None and quiet and not self._cursor_query.may_come:
             self._asked_after = written
             self.console.write(self._cursor_query.ask())
 
