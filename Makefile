@@ -90,6 +90,7 @@ format: dev
 
 bench: dev
 	$(BIN)/python -m benchmarks
+	$(BIN)/python -m benchmarks.truth
 
 # Needs uv. The lock files hold hashes and no download addresses; `make lock UPGRADE=--upgrade` takes newer versions.
 COMPILE := uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url
