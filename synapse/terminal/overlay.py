@@ -27,6 +27,7 @@ _WIDE = (("\u2e80", "\ua4cf"), ("\uac00", "\ud7a3"), ("\uff01", "\uff60"))  # wi
 
 _NOTHING = Cell("")
 _CHARSETS = ("\x1b(", "\x1b)", "\x1b*", "\x1b+", "\x0e", "\x1bn", "\x1bo")  # sequences that select one
+_EMOJI = "\ufe0f"
 _JOINERS = "\u200d\ufe0f\ufe0e"
 # Emoji of several code points: terminals differ on their width, and so on the columns of what follows them.
 _CLUSTERED = re.compile("[\u200d\ufe0f\u20e3\U0001f1e6-\U0001f1ff\U0001f3fb-\U0001f3ff]")
@@ -267,12 +268,28 @@ def _cells(cells: tuple[Cell, ...], x: int, wrapped: bool) -> str:
     return "".join(out)
 
 
+def may_wrap_elsewhere(screen: Screen) -> bool:
+    """Whether a line with emoji of several code points may take more or fewer rows in the terminal, so that
+    the rows above or below it are not where the model has them."""
+    cols = screen.size[0]
+    for y in _clustered_rows(screen):
+        *above, row = screen.rows(max(y - 1, 0), y + 1)
+        used = max((x for x, cell in enumerate(row.cells, 1) if cell.text or not cell.width), default=0)
+        grown = sum(cell.text.count(_EMOJI) for cell in row.cells)  # some terminals make these wide
+        if row.wrapped or any(other.wrapped for other in above) or used + grown > cols:
+            return True
+    return False
+
+
+def _clustered_rows(screen: Screen) -> list[int]:
+    return [y for y, line in enumerate(screen.text().split("\n")) if _CLUSTERED.search(line)]
+
+
 def _running_rows(screen: Screen, boxes: Sequence[Box]) -> dict[int, str]:
     """The bytes that write rows with emoji of several code points again, where that gives the same cells."""
     found: dict[int, str] = {}
-    lines = screen.text().split("\n")
-    for y in {y for box in boxes for y in range(box.y, box.y + len(box.lines))}:
-        if y >= len(lines) or not _CLUSTERED.search(lines[y]):
+    for y in _clustered_rows(screen):
+        if not any(box.y <= y < box.y + len(box.lines) for box in boxes):
             continue
         *above, row = screen.rows(max(y - 1, 0), y + 1)
         if not (row.wrapped or row.unrepeatable or any(other.wrapped for other in above)):
