@@ -59,7 +59,9 @@ def test_a_cut_inside_the_numbers_of_a_sequence_changes_nothing(first: bytes, se
         it = chord()
         passed, complete = it.feed(keys[:at])
         rest = it.feed(keys[at:]) if not complete else (b"", True)
-        if at < 5 and keys[:at].endswith((b"\x1b", b"\x1b[")):  # may be a key of its own: it is not held back
+        if at < min(5, 2 + len(first)) and keys[:at].endswith(
+            (b"\x1b", b"\x1b[")
+        ):  # may be a key of its own: it is not held back
             assert not rest[1] and passed + rest[0] == keys
         else:
             assert (passed + rest[0], rest[1]) == (b"ab", True)
