@@ -5,14 +5,17 @@ from __future__ import annotations
 import time
 
 from synapse.keys.decoder import KEY, REPORT, SILENT, TEXT, KeyDecoder
-from synapse.keys.stream import PART, KeyStream
+from synapse.keys.stream import NUMBERED, PART, STARTED, KeyStream
+from synapse.keys.typed import ESCAPE_TIMEOUT
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from synapse.keys.decoder import Meaning
+    from synapse.keys.stream import Piece
 
+TIMEOUT = 2.0  # seconds after the first key in which the second must come
 _ESCAPE = (KEY, "esc")
 
 
@@ -35,7 +38,7 @@ class Chord:
         if not self._armed and stream.idle and b"\x1b" not in data and self._first_byte not in data:
             return data, False  # as nearly all keys
         out = bytearray()
-        for kind, value, raw in stream.feed(data):
+        for kind, value, raw in self._pieces(data):
             if kind == PART and stream.ends_in_escape and self._keys[self._armed] == _ESCAPE:
                 kind, value = _ESCAPE
                 stream.forget_escape()
@@ -47,14 +50,26 @@ class Chord:
                 return self._complete(out, data, stream.rest)
         return bytes(out), False
 
+    def _pieces(self, data: bytes) -> Iterator[Piece]:
+        """After the first key, the beginning of any sequence may be that of the second."""
+        stream = self._stream
+        for piece in stream.feed(data):
+            yield piece
+            stream.held_back = STARTED if self._armed and self._keys[1] != _ESCAPE else NUMBERED
+
     @property
-    def begun(self) -> bool:
-        return self._armed
+    def patience(self) -> float | None:
+        """How long to wait for the second key, after which `give_up` is called."""
+        if not self._armed:
+            return None
+        return ESCAPE_TIMEOUT if self._stream.held in (b"\x1b", b"\x1b[") else TIMEOUT
 
     def give_up(self) -> bytes:
-        """The first key, which was not followed by the second in time."""
-        held, self._held, self._armed = self._held, b"", False
-        return held
+        """The first key, which was not followed by the second in time, and what has come of another."""
+        if not self._armed:
+            return b""
+        self._armed, self._stream.held_back = False, NUMBERED
+        return self._held + self._stream.release()
 
     def _take(self, key: Meaning, raw: bytes, out: bytearray) -> bool:
         first, second = self._keys
@@ -75,7 +90,7 @@ class Chord:
         return False
 
     def _complete(self, out: bytearray, data: bytes, rest: int) -> tuple[bytes, bool]:
-        self._armed = False
+        self._armed, self._stream.held_back = False, NUMBERED
         self.rest = data[len(data) - rest :]
         return bytes(out), True
 

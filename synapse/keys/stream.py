@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 PART = "part"  # a part of a sequence whose beginning was passed on before its end came
 NUMBERED = re.compile(rb"\x1b\[[0-9][0-9;:]{0,62}")  # only the rest of the sequence can follow these bytes
+STARTED = re.compile(rb"\x1b(?:\[[0-9;:]{0,63})?")
 SEQUENCE = re.compile(rb"\x1b[\[O\]P_^X].{0,4096}", re.DOTALL)
 
 
@@ -30,7 +31,7 @@ class KeyStream:
         self, held_back: re.Pattern[bytes] = NUMBERED, clock: Callable[[], float] = time.monotonic
     ) -> None:
         self._decoder = KeyDecoder(paste_limit=0)
-        self._held_back = held_back
+        self.held_back = held_back
         self._clock = clock
         self._begun_at = 0.0  # when a sequence that was passed on began
         self.held = b""
@@ -47,6 +48,11 @@ class KeyStream:
     def forget_escape(self) -> None:
         """The caller takes that ESC for the Escape key."""
         self._decoder.settle()
+
+    def release(self) -> bytes:
+        """What is held back, to be passed on: its end has not come."""
+        held, self.held, self._begun_at = self.held, b"", self._clock()
+        return held
 
     def feed(self, data: bytes) -> Iterator[Piece]:
         """A caller that stops the iteration early feeds the last `rest` bytes again."""
@@ -67,7 +73,7 @@ class KeyStream:
                 at = end
         self.rest = 0
         pending = decoder.pending
-        if pending and len(pending) <= len(buffer) - at and self._held_back.fullmatch(pending):
+        if pending and len(pending) <= len(buffer) - at and self.held_back.fullmatch(pending):
             self.held = pending
         elif at < len(buffer):
             self._begun_at = self._clock()

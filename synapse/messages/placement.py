@@ -1,12 +1,13 @@
 """Where the agent's rows are in the human's terminal, and which of them may be drawn over."""
 
-from synapse.terminal.overlay import blank_rows, shift
+from synapse.terminal.overlay import blank_rows, may_wrap_elsewhere, shift
 from synapse.terminal.screen import Screen
 
 NEVER = -1e9  # a time before every other
 QUESTIONS = 3  # queries for the position of the cursor
 ASK_AGAIN = 0.5  # seconds between two queries
 _CLEARS = (b"\x1b[2J", b"\x1bc")
+_BEYOND_LATIN = (b"\xe2", b"\xef", b"\xf0")  # bytes that begin the characters of which such emoji are made
 
 
 class Placement:
@@ -23,6 +24,7 @@ class Placement:
         self._after_shell = False  # the shell has written below what the agent wrote
         self._began = (0, 0)  # how many they were, and how many rows had scrolled then
         self._whole = False  # before the last resize, all of the screen was the agent's
+        self._unsure = False  # a line on the main screen may take another number of rows in the terminal
         self._scrolled: int | None = 0  # rows that had scrolled at the last resize
         self.questions_left = 0 if young else QUESTIONS
         self.asked_at = NEVER
@@ -48,6 +50,8 @@ class Placement:
         """The position of the terminal's cursor. Returns whether the rows are known now. `extra`: the rows
         above it that a drawing takes since a narrower terminal wrapped it; a repaint removes them."""
         x, y = self._screen.cursor
+        if may_wrap_elsewhere(self._screen):
+            return False
         if (column != x and not self._after_shell) or not shift(self._screen, row - y - extra):
             return False
         if column != x:
@@ -59,9 +63,11 @@ class Placement:
 
     def learn(self, data: bytes) -> None:
         """`data` is the agent's output, which the screen shows already."""
-        if all(self._known.values()) and not self._above:
-            return
         alternate = self._screen.alternate_screen
+        if not alternate and (self._unsure or any(byte in data for byte in _BEYOND_LATIN)):
+            self._unsure = may_wrap_elsewhere(self._screen)
+        if all(self._known.values()) and not self._above and not self._unsure:
+            return
         entered = alternate and not self._alternate
         scrolled = self._screen.has_scrolled()
         if self._scrolled is None:
@@ -69,6 +75,7 @@ class Placement:
         cleared = any(mark in data for mark in _CLEARS) or scrolled - self._scrolled >= self._screen.size[1]
         self._alternate = alternate
         self._known[alternate] = self._known[alternate] or entered or cleared
+        self._known[False] = self._known[False] and not self._unsure
         if not self._known[False] and not self._young:
             self.questions_left = max(self.questions_left, 1)  # the next answer may fit
         self._after_shell = self._after_shell and not (cleared and not alternate)

@@ -16,7 +16,7 @@ from synapse.relay.console import Console
 from synapse.relay.cursor_position import CursorQuery
 from synapse.relay.keyboard import Keyboard
 from synapse.relay.link import HostLink
-from synapse.relay.overlay_layer import OverlayLayer
+from synapse.relay.overlay_layer import OverlayLayer, TimedChord
 from synapse.relay.pty import Pty, split_winsize
 from synapse.relay.reactor import READ, WRITE, Reactor
 from synapse.relay.spool import HOLD
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     import signal
     from collections.abc import Callable
 
-    from synapse.keys.chord import Chord
     from synapse.relay.attach import Client
     from synapse.terminal.modes import ModeTracker
 else:
@@ -58,7 +57,7 @@ class Front:
         self._keyboard = keyboard
         self._listener = listener
         self._detach_keys = detach_keys
-        self._chord: Chord | None = None  # of an attached terminal
+        self._chord: TimedChord | None = None  # of an attached terminal
         self.overlay_layer = overlay_layer
         overlay_layer.later, overlay_layer.on_keys = reactor.later, keyboard.take
         self._on_gone = on_gone  # called when the terminal that the command was started in has disappeared
@@ -361,9 +360,7 @@ class Front:
         if self._attached is not None:
             self._detach("another terminal attached")
         self.console, self._attached = console, client
-        from synapse.keys.chord import Chord
-
-        self._chord = Chord(*self._detach_keys)
+        self._chord = TimedChord(self._detach_keys, self._reactor.later, self.overlay_layer.pass_by)
         self._keyboard.new_terminal()
         console.enter_raw()
         client.tell("attached")
@@ -406,6 +403,8 @@ class Front:
             self.remove_overlay()
             self._move_below()
             self._restore_terminal()
+        if self._chord is not None:
+            self._chord.drop()
         self._forget_console()
         self._attached = self._chord = None
         client.tell("detached", why=why)

@@ -18,16 +18,51 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from synapse.keys.chord import Chord
     from synapse.keys.stream import KeyStream
 
 WAIT = 0.006  # seconds that output waits for its drawing; 8 ms with the delays of timers and of the terminal
 WAITING_LIMIT = 64 * 1024  # bytes; more than that is a burst, which does not wait
 ASIDE_LIMIT = 1024 * 1024  # bytes of output kept while the overlay is on the alternate screen
 LONGEST_SEQUENCE = 256  # bytes
-CHORD_TIMEOUT = 2.0  # seconds after the first key of the chord in which the second must come
 _BEGIN, _END = wire.SYNCHRONISED_BEGIN, wire.SYNCHRONISED_END
 _ASIDE = b"\x1b[?1049h"
+
+
+class TimedChord:
+    """A chord. `on_keys` is called with its first key if the second does not follow in time."""
+
+    def __init__(
+        self,
+        keys: tuple[bytes, bytes],
+        later: Callable[[float, Callable[[], None]], object],
+        on_keys: Callable[[bytes], None],
+    ) -> None:
+        from synapse.keys.chord import Chord
+
+        self._chord = Chord(*keys)
+        self._later = later
+        self._on_keys = on_keys
+        self._reads = 0
+
+    @property
+    def rest(self) -> bytes:
+        return self._chord.rest
+
+    def feed(self, data: bytes) -> tuple[bytes, bool]:
+        self._reads += 1
+        fed = self._chord.feed(data)
+        if (patience := self._chord.patience) is not None:
+            reads = self._reads
+            self._later(patience, lambda: self._give_up(reads))
+        return fed
+
+    def _give_up(self, reads: int) -> None:
+        if reads == self._reads and (held := self._chord.give_up()):
+            self._on_keys(held)
+
+    def drop(self) -> None:
+        """Forget a first key: nobody is left who has pressed it."""
+        self._reads += 1
 
 
 class OverlayLayer:
@@ -36,7 +71,7 @@ class OverlayLayer:
     def __init__(self, chord: tuple[bytes, bytes], tell: Callable[[bytes], None]) -> None:
         self._keys = chord
         self._tell = tell
-        self._made: Chord | None = None
+        self._made: TimedChord | None = None
         self._watching = False  # there is a host that can show something
         self._stream: KeyStream | None = None  # the keys since the overlay has the focus
         self._given = bytearray()  # those that the host was given
@@ -44,7 +79,6 @@ class OverlayLayer:
         self._aside = False  # it is on the alternate screen, which the agent does not use
         self._waiting: deque[tuple[float, bytes]] = deque()  # output, and when it came
         self.waiting = 0  # bytes of it
-        self._reads = 0  # of keys
         self.later: Callable[[float, Callable[[], None]], object] = lambda seconds, call: None
         self.on_keys: Callable[[bytes], None] = lambda data: None  # called with keys that waited in vain
         self.focused = False
@@ -150,16 +184,16 @@ class OverlayLayer:
 
     def reset(self) -> None:
         self.forget()
+        if self._made is not None:
+            self._made.drop()
         self._made = None
         if self.focused:
             self._toggle_focus()
 
     @property
-    def _chord(self) -> Chord:
+    def _chord(self) -> TimedChord:
         if self._made is None:
-            from synapse.keys.chord import Chord
-
-            self._made = Chord(*self._keys)
+            self._made = TimedChord(self._keys, self.later, self.pass_by)
         return self._made
 
     def take(self, data: bytes) -> bytes:
@@ -173,16 +207,11 @@ class OverlayLayer:
                 break
             self._toggle_focus()
             data = self._chord.rest
-        self._reads += 1
-        if self._chord.begun and not self.focused:
-            reads = self._reads
-            self.later(CHORD_TIMEOUT, lambda: self._give_up_chord(reads))
         return out
 
-    def _give_up_chord(self, reads: int) -> None:
-        """The first key of the chord was meant for the agent: no other followed it."""
-        if reads == self._reads and self._made is not None and (held := self._made.give_up()):
-            self.on_keys(held)
+    def pass_by(self, data: bytes) -> None:
+        """Keys that waited for the rest of a chord in vain."""
+        self.on_keys(self._pass_on(data))
 
     def _pass_on(self, data: bytes) -> bytes:
         """With the focus, the overlay gets the keys. What the terminal sends by itself is for the agent."""

@@ -1,6 +1,7 @@
 """Reads the cells of libghostty-vt's screen."""
 
-from typing import Any
+from functools import lru_cache
+from typing import Any, NamedTuple
 
 from synapse.terminal.ghostty_ffi import Terminal, check, ffi, init_sized, lib
 from synapse.terminal.screen import Cell, Row
@@ -26,16 +27,28 @@ def read_rows(terminal: Terminal, first: int, end: int, left: int, right: int) -
     return [reader.row(terminal.ref(0, y), left, right) for y in range(max(first, 0), min(end, rows))]
 
 
+class _Content(NamedTuple):
+    """What a raw cell value says by itself. Style, grapheme and link are looked up in the cell's page."""
+
+    text: str
+    width: int
+    sgr: str
+    style: int
+    has_grapheme: bool
+    has_link: bool
+    protected: bool
+
+
 class _Reader:
-    """A raw cell value holds all but style, grapheme and link, so each value is decoded once."""
+    """Each raw value is decoded once: most cells have a value that another one has too."""
 
     def __init__(self, clusters: bool) -> None:
         self._clusters = clusters  # whether mode 2027 is on: grapheme clusters are joined into one cell
-        self._known: dict[tuple[int, int], tuple[Cell, bool, bool, bool]] = {}
+        self._known: dict[tuple[int, int], tuple[Cell, bool, _Content]] = {}
+        self._styles: dict[tuple[int, int], str] = {}
         self._cell = ffi.new("GhosttyCell*")
         self._row = ffi.new("GhosttyRow*")
         self._flag = ffi.new("bool*")
-        self._number = ffi.new("uint32_t*")
         self._style = init_sized("GhosttyStyle")
 
     def row(self, ref: Any, left: int, right: int) -> Row:
@@ -54,44 +67,31 @@ class _Reader:
                 continue
             found = known.get((page, raw))
             if found is None:
-                found = known[page, raw] = self._decode(ref, raw)
-            cell, has_grapheme, has_link, protected = found
-            if has_grapheme:
-                cell = cell._replace(text=self._grapheme(ref))
-            if has_link:
-                cell = cell._replace(link=self._link(ref))
-            unrepeatable = unrepeatable or protected or _is_unrepeatable(cell, self._clusters)
+                found = known[page, raw] = self._decode(ref, page, raw)
+            cell, bad, content = found
+            if content.has_grapheme or content.has_link:
+                cell = self._with_parts(cell, content, ref)
+                bad = bad or _is_unrepeatable(cell, self._clusters)
+            unrepeatable = unrepeatable or bad
             cells.append(cell)
         return Row(cells[min(left, 2) :], wrapped, unrepeatable)
 
-    def _decode(self, ref: Any, raw: int) -> tuple[Cell, bool, bool, bool]:
-        tag = self._get(raw, lib.GHOSTTY_CELL_DATA_CONTENT_TAG)
-        width = _WIDTHS[self._get(raw, lib.GHOSTTY_CELL_DATA_WIDE)]
-        link = self._is(raw, lib.GHOSTTY_CELL_DATA_HAS_HYPERLINK)
-        protected = self._is(raw, lib.GHOSTTY_CELL_DATA_PROTECTED)
-        if tag == lib.GHOSTTY_CELL_CONTENT_BG_COLOR_PALETTE:
-            index = self._get(raw, lib.GHOSTTY_CELL_DATA_COLOR_PALETTE)
-            return Cell("", width, "0;" + palette(40, index)), False, link, protected
-        if tag == lib.GHOSTTY_CELL_CONTENT_BG_COLOR_RGB:
-            colour = ffi.new("GhosttyColorRgb*")
-            check(lib.ghostty_cell_get(raw, lib.GHOSTTY_CELL_DATA_COLOR_RGB, colour), "cell_get")
-            return Cell("", width, f"0;48;2;{colour.r};{colour.g};{colour.b}"), False, link, protected
-        code = self._get(raw, lib.GHOSTTY_CELL_DATA_CODEPOINT)
-        sgr = "0"
-        if self._is(raw, lib.GHOSTTY_CELL_DATA_HAS_STYLING):
-            check(lib.ghostty_grid_ref_style(ref, self._style), "style")
-            sgr = _sgr(self._style)
-        grapheme = tag == lib.GHOSTTY_CELL_CONTENT_CODEPOINT_GRAPHEME
-        return Cell(chr(code) if code else "", width, sgr), grapheme, link, protected
+    def _decode(self, ref: Any, page: int, raw: int) -> tuple[Cell, bool, _Content]:
+        content = _content(raw)
+        sgr = content.sgr
+        if content.style:
+            if (page, content.style) not in self._styles:
+                check(lib.ghostty_grid_ref_style(ref, self._style), "style")
+                self._styles[page, content.style] = _sgr(self._style)
+            sgr = self._styles[page, content.style]
+        cell = _interned(content.text, content.width, sgr)
+        bad = content.protected or (not content.has_grapheme and _is_unrepeatable(cell, self._clusters))
+        return cell, bad, content
 
-    def _get(self, raw: int, what: int) -> int:
-        self._number[0] = 0  # some values are written as one or two bytes
-        check(lib.ghostty_cell_get(raw, what, self._number), "cell_get")
-        return int(self._number[0])
-
-    def _is(self, raw: int, what: int) -> bool:
-        check(lib.ghostty_cell_get(raw, what, self._flag), "cell_get")
-        return bool(self._flag[0])
+    def _with_parts(self, cell: Cell, content: _Content, ref: Any) -> Cell:
+        if content.has_grapheme:
+            cell = cell._replace(text=self._grapheme(ref))
+        return cell._replace(link=self._link(ref)) if content.has_link else cell
 
     def _grapheme(self, ref: Any) -> str:
         size = ffi.new("size_t*")
@@ -106,6 +106,43 @@ class _Reader:
         text = ffi.new("uint8_t[]", max(size[0], 1))
         check(lib.ghostty_grid_ref_hyperlink_uri(ref, text, len(text), size), "hyperlink")
         return str(ffi.buffer(text, size[0])[:].decode("utf-8", "replace"))
+
+
+@lru_cache(8192)
+def _content(raw: int) -> _Content:
+    tag, width = _get(raw, lib.GHOSTTY_CELL_DATA_CONTENT_TAG), _WIDTHS[_get(raw, lib.GHOSTTY_CELL_DATA_WIDE)]
+    text, sgr, style = "", "0", 0
+    if tag == lib.GHOSTTY_CELL_CONTENT_BG_COLOR_PALETTE:
+        sgr = "0;" + palette(40, _get(raw, lib.GHOSTTY_CELL_DATA_COLOR_PALETTE))
+    elif tag == lib.GHOSTTY_CELL_CONTENT_BG_COLOR_RGB:
+        colour = ffi.new("GhosttyColorRgb*")
+        check(lib.ghostty_cell_get(raw, lib.GHOSTTY_CELL_DATA_COLOR_RGB, colour), "cell_get")
+        sgr = f"0;48;2;{colour.r};{colour.g};{colour.b}"
+    else:
+        code = _get(raw, lib.GHOSTTY_CELL_DATA_CODEPOINT)
+        text = chr(code) if code else ""
+        style = _get(raw, lib.GHOSTTY_CELL_DATA_STYLE_ID)
+    return _Content(
+        text=text,
+        width=width,
+        sgr=sgr,
+        style=style,
+        has_grapheme=tag == lib.GHOSTTY_CELL_CONTENT_CODEPOINT_GRAPHEME,
+        has_link=bool(_get(raw, lib.GHOSTTY_CELL_DATA_HAS_HYPERLINK)),
+        protected=bool(_get(raw, lib.GHOSTTY_CELL_DATA_PROTECTED)),
+    )
+
+
+def _get(raw: int, what: int) -> int:
+    number = ffi.new("uint32_t*")  # zero: some values are written as one or two bytes
+    check(lib.ghostty_cell_get(raw, what, number), "cell_get")
+    return int(number[0])
+
+
+@lru_cache(8192)
+def _interned(text: str, width: int, sgr: str) -> Cell:
+    """The same object for equal cells, so that rows are compared fast."""
+    return Cell(text, width, sgr)
 
 
 def _is_unrepeatable(cell: Cell, clusters: bool) -> bool:

@@ -10,11 +10,14 @@ row continues in the next one, and that a wide character has moved there.
 
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 from itertools import groupby
 from typing import NamedTuple
 
 from synapse.terminal import cells as measure
 from synapse.terminal.screen import Cell, Cursor, Row, Screen, make_screen
+
+REMEMBERED = 512  # rows: of a panel that is drawn again and again, most stay the same
 
 _REGION = re.compile(rb"\x1b\[\d+;\d+r")
 
@@ -24,6 +27,7 @@ _WIDE = (("\u2e80", "\ua4cf"), ("\uac00", "\ud7a3"), ("\uff01", "\uff60"))  # wi
 
 _NOTHING = Cell("")
 _CHARSETS = ("\x1b(", "\x1b)", "\x1b*", "\x1b+", "\x0e", "\x1bn", "\x1bo")  # sequences that select one
+_EMOJI = "\ufe0f"
 _JOINERS = "\u200d\ufe0f\ufe0e"
 # Emoji of several code points: terminals differ on their width, and so on the columns of what follows them.
 _CLUSTERED = re.compile("[\u200d\ufe0f\u20e3\U0001f1e6-\U0001f1ff\U0001f3fb-\U0001f3ff]")
@@ -82,9 +86,11 @@ def paint(screen: Screen, boxes: Sequence[Box]) -> Painting | None:
             span = row.cells[2 - before : len(row.cells) if after else -1]
             if _has_marks_at(edge, span, box.x - before):
                 return None
-            drawn_line = _line(line, box.x - before, box.width, before, after, edge)
+            drawn_line = _line(tuple(line), box.x - before, box.width, before, after, edge)
             drawn.append(_move(box.x - before, y) + drawn_line)
-            erased.append(running.get(y) or _cells(span, box.x - before, y, row.wrapped))
+            erased.append(
+                running.get(y) or _move(box.x - before, y) + _cells(tuple(span), box.x - before, row.wrapped)
+            )
     last = screen.rows(cursor.y, cursor.y + 1, screen.size[0] - 2) if cursor.wraps else []
     if last and (last[0].unrepeatable or (not last[0].cells[-1].text and last[0].cells[-1].width)):
         return None  # the terminal is about to wrap after an empty cell
@@ -109,7 +115,7 @@ def paint_aside(screen: Screen, boxes: Sequence[Box]) -> Painting | None:
     for box in boxes:
         width = min(box.width, cols - box.x)
         for y, line in enumerate(box.lines[: max(rows - box.y, 0)], box.y):
-            out.append(_move(box.x, y) + _line(line, box.x, width, False, False, cols - 1))
+            out.append(_move(box.x, y) + _line(tuple(line), box.x, width, False, False, cols - 1))
     erase = "\x1b[?6h" if cursor.origin is not None else ""
     erase += "\x1b[?7h" if cursor.autowrap else ""
     erase += "\x1b[4h" if cursor.insert else ""
@@ -138,7 +144,8 @@ def repaint(screen: Screen, first: int = 0, down: int = 0) -> bytes | None:
         goes_on = bool(below.text) and (moved or bool(row.cells[-1].text) or not row.cells[-1].width)
         marked = len(row.cells[-1].text) > 1  # without autowrap a combining mark does not join the last cell
         out.append("\x1b[?7h" if goes_on or joined or marked else "\x1b[?7l")
-        out.append(_cells(row.cells[:-1] if moved else row.cells, 0, y + down, row.wrapped, joined))
+        out.append("" if joined else _move(0, y + down))
+        out.append(_cells(tuple(row.cells[:-1] if moved else row.cells), 0, row.wrapped))
         joined = goes_on
     out.append("\x1b[?7l")
     last = [Row(rows[cursor.y].cells[-2:])] if cursor.wraps else []
@@ -171,7 +178,7 @@ def _epilogue(cursor: Cursor, last: Sequence[Row], hidden: bool) -> str:
     x, y = cursor.x, cursor.y - (cursor.origin or 0)
     if last:
         cells = last[0].cells if last[0].cells[-1].width == 0 else last[0].cells[-1:]
-        out += _cells(cells, x + 1 - len(cells), y, True)
+        out += _move(x + 1 - len(cells), y) + _cells(tuple(cells), x + 1 - len(cells), True)
     else:
         out += _move(x, y)
     out += "\x1b[4h" if cursor.insert else ""
@@ -186,10 +193,14 @@ def _move(x: int, y: int) -> str:
 def _has_marks_at(edge: int, cells: Sequence[Cell], x: int) -> bool:
     """Whether a character that ends there has marks. With autowrap off, Ghostty puts marks that come when the
     cursor is in the last column on what is in that column, and loses those of a character that is there."""
-    return any(len(cell.text) > 1 and at + cell.width == edge for at, cell in enumerate(cells, x))
+    first = max(edge - 2, x)
+    return any(
+        len(cell.text) > 1 and at + cell.width == edge for at, cell in enumerate(cells[first - x :], first)
+    )
 
 
-def _line(line: Line, x: int, width: int, before: bool, after: bool, edge: int) -> str:
+@lru_cache(REMEMBERED)
+def _line(line: tuple[Span, ...], x: int, width: int, before: bool, after: bool, edge: int) -> str:
     """One line of a box, cut and padded to its width, with blanks for half-covered wide characters at its
     ends. No combining mark is written while the cursor is in the last column, `edge`."""
     out, at, sure = ["\x1b[0m " if before else ""], x + before, True
@@ -218,10 +229,12 @@ def _line(line: Line, x: int, width: int, before: bool, after: bool, edge: int) 
     return "".join(out) + ("\x1b[0m " if after else "")
 
 
-def _cells(cells: Sequence[Cell], x: int, y: int, wrapped: bool, joined: bool = False) -> str:
-    """Write the program's cells as they were. After a character of uncertain width the cursor is set
-    explicitly. Erasing would make the terminal forget that a row is wrapped, so blanks are written there."""
-    out = [] if joined else [_move(x, y)]
+@lru_cache(REMEMBERED)
+def _cells(cells: tuple[Cell, ...], x: int, wrapped: bool) -> str:
+    """Write the program's cells as they were, from column `x`. After a character of uncertain width the
+    cursor is set explicitly. Erasing would make the terminal forget that a row is wrapped, so blanks are
+    written there."""
+    out: list[str] = []
     look, link = "", ""
     at = x  # the column of the terminal's cursor; -1 if not certain
     count = len(cells)
@@ -255,12 +268,28 @@ def _cells(cells: Sequence[Cell], x: int, y: int, wrapped: bool, joined: bool = 
     return "".join(out)
 
 
+def may_wrap_elsewhere(screen: Screen) -> bool:
+    """Whether a line with emoji of several code points may take more or fewer rows in the terminal, so that
+    the rows above or below it are not where the model has them."""
+    cols = screen.size[0]
+    for y in _clustered_rows(screen):
+        *above, row = screen.rows(max(y - 1, 0), y + 1)
+        used = max((x for x, cell in enumerate(row.cells, 1) if cell.text or not cell.width), default=0)
+        grown = sum(cell.text.count(_EMOJI) for cell in row.cells)  # some terminals make these wide
+        if row.wrapped or any(other.wrapped for other in above) or used + grown > cols:
+            return True
+    return False
+
+
+def _clustered_rows(screen: Screen) -> list[int]:
+    return [y for y, line in enumerate(screen.text().split("\n")) if _CLUSTERED.search(line)]
+
+
 def _running_rows(screen: Screen, boxes: Sequence[Box]) -> dict[int, str]:
     """The bytes that write rows with emoji of several code points again, where that gives the same cells."""
     found: dict[int, str] = {}
-    lines = screen.text().split("\n")
-    for y in {y for box in boxes for y in range(box.y, box.y + len(box.lines))}:
-        if y >= len(lines) or not _CLUSTERED.search(lines[y]):
+    for y in _clustered_rows(screen):
+        if not any(box.y <= y < box.y + len(box.lines) for box in boxes):
             continue
         *above, row = screen.rows(max(y - 1, 0), y + 1)
         if not (row.wrapped or row.unrepeatable or any(other.wrapped for other in above)):

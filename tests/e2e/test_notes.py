@@ -5,23 +5,31 @@ from __future__ import annotations
 import shutil
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 
 from tests.support.home import SYNAPSE, Home, wait
-from tests.support.repainting import CONFIG, repainting
+from tests.support.repainting import CONFIG, Watched, repainting
 
 SHELL_ROWS = [f"row {number}" for number in range(5)]
 LONG = "words that fill a line of eighty columns and go on in the next one, as a reply does"
 
 
-def test_a_note_stays_while_the_agent_repaints_thirty_times_a_second(home: Home) -> None:
-    """On a busy machine the host answers late at times. Without waiting: half of the time, 33 a second."""
-    with repainting(home, 1 / 30) as watched:
-        watched.raise_note()
-        share, switches, ages = watched.watch(2.0)
-    assert share > 0.8 and switches < 10
+@pytest.mark.parametrize("every", [1 / 30, 0.012])
+@pytest.mark.parametrize("show", [Watched.raise_note, Watched.open_panel])
+def test_note_and_panel_stay_while_the_agent_repaints(
+    home: Home, every: float, show: Callable[[Watched], None]
+) -> None:
+    """In one of a few tries: on a busy machine the host answers late at times. Without waiting for the host
+    it is half of the time and 33 switches a second, in each."""
+    with repainting(home, every) as watched:
+        show(watched)
+        for _ in range(6):
+            share, switches, ages = watched.watch(1.0)
+            if share >= 0.95 and switches <= 2:
+                break
+    assert share >= 0.95 and switches <= 2
     assert sorted(ages)[len(ages) // 2] < 0.008
 
 

@@ -2,7 +2,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from synapse.keys.chord import Chord
+from synapse.keys.chord import TIMEOUT, Chord
+from synapse.keys.typed import ESCAPE_TIMEOUT
 
 
 def chord() -> Chord:
@@ -58,7 +59,9 @@ def test_a_cut_inside_the_numbers_of_a_sequence_changes_nothing(first: bytes, se
         it = chord()
         passed, complete = it.feed(keys[:at])
         rest = it.feed(keys[at:]) if not complete else (b"", True)
-        if keys[:at].endswith((b"\x1b", b"\x1b[")):  # may be a key of its own: it is not held back
+        if at < min(5, 2 + len(first)) and keys[:at].endswith(
+            (b"\x1b", b"\x1b[")
+        ):  # may be a key of its own: it is not held back
             assert not rest[1] and passed + rest[0] == keys
         else:
             assert (passed + rest[0], rest[1]) == (b"ab", True)
@@ -112,3 +115,23 @@ def test_a_first_key_that_meant_nothing_passes_as_it_came() -> None:
     it = chord()
     assert it.feed(pressed) == it.feed(released) == (b"", False)
     assert it.feed(b"x") == (pressed + released + b"x", False)
+
+
+@pytest.mark.parametrize("second", [b"\x1b[100;;100u", b"\x1b[100u", b"\x1b[100;1:1u"])
+def test_the_second_key_may_come_byte_by_byte(second: bytes) -> None:
+    it = chord()
+    fed = [it.feed(bytes([byte])) for byte in b"\x1d" + second]
+    assert fed == [(b"", False)] * len(second) + [(b"", True)]
+    assert it.feed(b"\x1b") == (b"\x1b", False), "Escape is not held back afterwards"
+
+
+def test_an_escape_after_the_first_key_waits_only_for_a_moment() -> None:
+    it = chord()
+    assert it.patience is None
+    it.feed(b"\x1d")
+    assert it.patience == TIMEOUT
+    assert it.feed(b"\x1b") == (b"", False)
+    assert it.patience == ESCAPE_TIMEOUT
+    assert it.give_up() == b"\x1d\x1b" and it.patience is None and it.give_up() == b""
+    assert it.feed(b"\x1b") == (b"\x1b", False)
+    assert it.feed(b"[A") == (b"[A", False)

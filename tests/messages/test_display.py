@@ -305,6 +305,29 @@ def test_a_note_that_was_up_leaves_nothing_when_the_window_gets_narrower() -> No
     assert lines[6:] == [words.decode()[:60], words.decode()[60:], "short", ">"]
 
 
+@pytest.mark.parametrize("at_the_bottom", [False, True])
+def test_where_emoji_wrap_a_line_that_the_terminal_does_not_wrap_nothing_is_drawn_over_it(
+    at_the_bottom: bool,
+) -> None:
+    """tmux gives a family two columns, other terminals up to eight. The rows of the model are not the
+    terminal's rows then, until these lines are gone."""
+    world = World()
+    world.terminal.feed(b"\x1b[?2027h")
+    world.output(b"above\r\n" * (20 if at_the_bottom else 2))
+    world.output(("words " * 10 + "\U0001f468\u200d\U0001f469\u200d\U0001f467" * 4 + " end\r\n> ").encode())
+    before = world.shown()
+    sent(world)
+    world.type(b"\x1do")
+    world.pass_time(0.5)
+    assert "╭─ codex" in world.shown() and world.terminal.alternate_screen
+    world.type(b"q")
+    world.pass_time(5.0)
+    assert world.shown() == before
+    world.output(b"\r\n" * 60)
+    sent(world, "2")
+    assert "codex: sending" in world.shown()
+
+
 def test_the_layer_refuses_what_is_stale_and_tells_so() -> None:
     told: list[bytes] = []
     layer = OverlayLayer(CHORD, told.append)

@@ -33,22 +33,29 @@ class Watched:
 
     def __init__(self, terminal: Terminal) -> None:
         self._terminal = terminal
+        self._awaited = "helper: failed"  # what is watched
 
     def raise_note(self) -> None:
         """Until one is seen: a line with a wrong flag is refused, and a note says so."""
-        while not self._shows_note():
+        while not self._is_shown():
             self._terminal.type("@helper --priority 9 x\r")
             until = time.monotonic() + 1.0
-            while time.monotonic() < until and not self._shows_note():
+            while time.monotonic() < until and not self._is_shown():
                 self._terminal.pump(0.02)
 
-    def _shows_note(self) -> bool:
-        return "helper: failed" in self._terminal.screen.text()
+    def open_panel(self) -> None:
+        self.raise_note()
+        self._awaited = "╭─ helper"
+        self._terminal.type("\x1do")
+        self._terminal.wait(self._is_shown, "panel")
+
+    def _is_shown(self) -> bool:
+        return self._awaited in self._terminal.screen.text()
 
     def watch(self, seconds: float) -> tuple[float, float, list[float]]:
-        """The share of the time that the note is seen, its switches a second, the age of each frame."""
+        """The share of the time that note or panel is seen, the switches a second, the age of each frame."""
         terminal, screen = self._terminal, self._terminal.screen
-        view, ages = NoteView(self._shows_note, time.monotonic()), []
+        view, ages = NoteView(self._is_shown, time.monotonic()), []
         until = time.monotonic() + seconds
         while time.monotonic() < until:
             if not select.select([terminal.pty.master], [], [], 0.05)[0]:
