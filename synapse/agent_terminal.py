@@ -107,8 +107,9 @@ class AgentTerminal:
                 self.on_line_taken(str(command["line"]))
 
         refused = ""
-        if self.composer.state in (DIALOG, ABSENT):
-            refused = f"it was not typed into the agent's composer: {self.composer.why}"
+        seen, line = self.composer, str(command.get("line", ""))
+        if why := seen.why if seen.state in (DIALOG, ABSENT) else self.observer.is_elsewhere(line):
+            refused = f"it was not typed into the agent's composer: {why}"
         elif self._on_command is None:
             refused = "lines for other agents are not accepted yet"
         else:

@@ -66,6 +66,10 @@ class Observer:
         """Whether the program's composer is known, so that `composer` tells whether it is there."""
         return self._reader.knows_composer
 
+    def is_elsewhere(self, line: str) -> str:
+        """Why a line that was typed is not in the program's composer; empty if that cannot be told."""
+        return "" if self.sees_composer else self._line.is_elsewhere(self._screen, line)
+
     def on_composer(self, callback: Callable[[Seen], None]) -> None:
         """`callback` gets what is in the composer when that changes, and again after each key."""
         self._on_composer = callback
