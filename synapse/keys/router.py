@@ -59,6 +59,7 @@ class KeyRouter:
         self._decoder = KeyDecoder()
         self._kept = b""  # the start of a sequence that may be an Enter to hold back
         self.last: Command | None = None
+        self._set_aside = ""  # how the line that was taken out began, if a paste was part of that
         self._before = ("", 0)  # the line of the last command, and where the cursor was
 
     def feed(self, data: bytes) -> list[Action]:
@@ -221,6 +222,14 @@ class KeyRouter:
     def restore(self) -> None:
         """The line of the last command is still in the composer."""
         self.editor.text, self.editor.cursor = self._before
+
+    def replace(self, text: str) -> None:
+        """Synapse takes the human's line out of the composer (`text` is empty), or puts it back."""
+        if not text:
+            self._set_aside = (self._composer or self.editor).pasted
+        self.reset()
+        self.editor.paste(text)
+        self.editor.pasted = self._set_aside if text else ""
 
     def reset(self) -> None:
         self.editor.clear()

@@ -318,6 +318,31 @@ def test_a_pasted_line_that_is_seen_is_pasted_all_the_same() -> None:
     assert commands(it.feed(b"\r")) == []
 
 
+@pytest.mark.parametrize("keys", [b"\x1b", b"\t", b"\x1b[A\x1b[B", b"\x1b[200~ more\x1b[201~\t"])
+def test_a_pasted_line_stays_pasted_after_keys_that_make_it_unknown(keys: bytes) -> None:
+    it = router()
+    it.feed(b"\x1b[200~@codex one\x1b[201~")
+    it.feed(keys)
+    it.settle()
+    it.see("draft", "@codex one", is_latest=True)
+    assert commands(it.feed(b"\r")) == []
+    it.see("empty", "", is_latest=True)
+    it.see("draft", "@codex one", is_latest=True)  # from the history
+    assert len(commands(it.feed(b"\r"))) == 1
+
+
+@pytest.mark.parametrize(("keys", "count"), [(b"@codex on", 1), (b"\x1b[200~@codex on\x1b[201~", 0)])
+def test_a_line_that_was_set_aside_and_put_back_is_as_it_was(keys: bytes, count: int) -> None:
+    it = router()
+    it.feed(keys)
+    it.replace("")
+    assert it.is_empty
+    it.replace("@codex on")
+    it.see("draft", "@codex on", is_latest=True)
+    assert len(commands(it.feed(b"e\r"))) == count
+    assert len(commands(it.feed(b"@codex two\r"))) == 1
+
+
 def test_where_the_agent_does_not_read_the_keys_nothing_is_routed() -> None:
     asked: list[bytes] = []
     it = KeyRouter(names=("codex",), cooked=lambda: False, is_there=lambda: bool(asked.append(b"")))
