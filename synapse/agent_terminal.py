@@ -161,7 +161,7 @@ class AgentTerminal:
         if not self._edits_lines():
             return seen
         # The kernel erases wide and wrapped text only in part, and leaves the echo of keys such as Ctrl-Z.
-        if not typed.strip():
+        if not typed:
             return Seen(EMPTY, why="the kernel edits the line, and the keys have left nothing in it")
         return Seen(DRAFT, typed, "the kernel edits the line, and these keys were typed")
 

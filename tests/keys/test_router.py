@@ -162,8 +162,12 @@ def test_what_the_keys_amount_to() -> None:
 def test_the_kernels_line_editing_has_few_keys() -> None:
     it = KeyRouter(names=["codex"], cooked=lambda: True)
     assert commands(it.feed(b"@codex hi there\x17you\n"))[0].message == "hi you"
-    it.feed(b"@codex hi\x1b[D")
+    it.feed(b"@codex hi\x16\x1b[D")
     assert it.line is None and commands(it.feed(b"\r")) == []
+    it.feed(b"\x1b[A\t\x0c")
+    assert it.line == "\x1b[A\t\x0c"  # text to the kernel
+    it.feed(b"\x15")
+    assert it.line == "" and it.is_empty
 
 
 def test_routing_off_and_names_that_come_and_go() -> None:
