@@ -16,6 +16,7 @@ from synapse.watch.screen.composer import ABSENT, DIALOG, DRAFT, EMPTY, UNKNOWN,
 from synapse.watch.status import Verdict
 
 CONTEXT_LENGTH = 2000
+AFTER_ESCAPE = Seen(UNKNOWN, why="Escape was pressed: a shell may take the next keys as commands")
 
 TakeCommand = Callable[[Mapping[str, Any], Callable[[str | None], None]], None]
 
@@ -159,7 +160,8 @@ class AgentTerminal:
         if seen.state not in (EMPTY, DRAFT) or typed is None or self.observer.sees_composer:
             return seen
         if not self._edits_lines():
-            return seen
+            is_after_escape = self.draft and not typed and self.observer.is_prompt_line
+            return AFTER_ESCAPE if seen.state == EMPTY and is_after_escape else seen
         # The kernel erases wide and wrapped text only in part, and leaves the echo of keys such as Ctrl-Z.
         if not typed:
             return Seen(EMPTY, why="the kernel edits the line, and the keys have left nothing in it")

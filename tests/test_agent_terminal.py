@@ -343,3 +343,22 @@ def test_a_line_behind_another_prompt_goes_to_the_agent(wrapped: Wrapped) -> Non
     controller.command({"id": "1", "name": "b", "message": "hi", "line": "@b hi"})
     (told,) = wrapped.told(wire.COMMAND_TAKEN)
     assert "not '|'" in told["refused"] and taken == []
+
+
+def test_after_escape_the_prompt_of_an_unknown_program_is_not_known_to_take_text(wrapped: Wrapped) -> None:
+    controller = wrapped.controller
+    controller.feed(b"dummy> ")
+
+    def look() -> str:
+        for _ in range(4):
+            wrapped.now += 2.0
+            controller.check_status()
+        return controller.composer.state
+
+    assert look() == EMPTY
+    controller.human_typed(TYPED, 1, False, "")  # Escape
+    assert look() == UNKNOWN
+    controller.human_typed(TYPED, 2, False, None)  # Up, Down
+    assert look() == EMPTY
+    controller.human_typed(SUBMITTED, 3, True, "", "")
+    assert look() == EMPTY

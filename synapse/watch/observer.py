@@ -53,6 +53,7 @@ class Observer:
         self.verdict = self._model.verdict(0.0)
         self.prompt: InputPrompt | None = None
         self.composer = self._glanced = NOT_LOOKED
+        self.is_prompt_line = False  # `composer` is what is behind the prompt of an unknown program
         self._on_composer: Callable[[Seen], None] | None = None
         self.error: DetectedError | None = None
 
@@ -198,7 +199,8 @@ class Observer:
             seen = OTHER_PROGRAM
         else:
             seen = self._reader.composer()
-            if seen is NOT_SEEN_YET:
+            self.is_prompt_line = seen is NOT_SEEN_YET
+            if self.is_prompt_line:
                 seen = self._line.read(self._screen, self.verdict.status == READY)
         self._set_composer(seen, now)
 
