@@ -8,13 +8,15 @@ from synapse.agents.base import Channel
 from synapse.keys.typed import CLEARED, SUBMITTED, TYPED, what_was_typed
 from synapse.profiles.loader import Profile
 from synapse.relay import wire
+from synapse.relay.injector import DONE
 from synapse.relay.keyboard import DRAFT_LIMIT
 from synapse.terminal.screen import Screen, make_screen
 from synapse.watch.observer import Observer
-from synapse.watch.screen.composer import ABSENT, DIALOG, UNKNOWN, Seen
+from synapse.watch.screen.composer import ABSENT, DIALOG, DRAFT, EMPTY, UNKNOWN, Seen
 from synapse.watch.status import Verdict
 
 CONTEXT_LENGTH = 2000
+AFTER_ESCAPE = Seen(UNKNOWN, why="Escape was pressed: a shell may take the next keys as commands")
 
 TakeCommand = Callable[[Mapping[str, Any], Callable[[str | None], None]], None]
 
@@ -22,7 +24,8 @@ TakeCommand = Callable[[Mapping[str, Any], Callable[[str | None], None]], None]
 class AgentTerminal:
     """`send` takes a frame for the relay. `clock` gives the time, so that tests can set it.
 
-    `foreground` tells whether the program itself has the terminal; None if that is unknown."""
+    `foreground` tells whether the program itself has the terminal; None if that is unknown. `edits_lines`
+    tells whether the kernel edits what is typed there."""
 
     def __init__(
         self,
@@ -33,12 +36,14 @@ class AgentTerminal:
         rows: int,
         clock: Callable[[], float] = time.monotonic,
         foreground: Callable[[], bool | None] = lambda: None,
+        edits_lines: Callable[[], bool] = lambda: False,
     ) -> None:
         self.profile = profile
         self.screen: Screen = make_screen(cols, rows)
         self.exit_status: int | None = None
         self._send = send
         self._clock = clock
+        self._edits_lines = edits_lines
         self.keys = 0  # how often a human has typed, as far as the host knows
         self.written = 0  # bytes that the agent has written, as far as the host knows
         self.draft = False  # a human has typed text and not submitted it, as far as the keys tell
@@ -103,8 +108,9 @@ class AgentTerminal:
                 self.on_line_taken(str(command["line"]))
 
         refused = ""
-        if self.composer.state in (DIALOG, ABSENT):
-            refused = f"it was not typed into the agent's composer: {self.composer.why}"
+        seen, line = self.composer, str(command.get("line", ""))
+        if why := seen.why if seen.state in (DIALOG, ABSENT) else self.observer.is_elsewhere(line):
+            refused = f"it was not typed into the agent's composer: {why}"
         elif self._on_command is None:
             refused = "lines for other agents are not accepted yet"
         else:
@@ -150,7 +156,16 @@ class AgentTerminal:
         seen, prompt = self.observer.composer, self.observer.prompt
         if prompt is not None and seen.state in (ABSENT, UNKNOWN):
             return Seen(DIALOG, why=prompt.prompt_text[:80])
-        return seen
+        typed = self.draft_text
+        if seen.state not in (EMPTY, DRAFT) or typed is None or self.observer.sees_composer:
+            return seen
+        if not self._edits_lines():
+            is_after_escape = self.draft and not typed and self.observer.is_prompt_line
+            return AFTER_ESCAPE if seen.state == EMPTY and is_after_escape else seen
+        # The kernel erases wide and wrapped text only in part, and leaves the echo of keys such as Ctrl-Z.
+        if not typed:
+            return Seen(EMPTY, why="the kernel edits the line, and the keys have left nothing in it")
+        return Seen(DRAFT, typed, "the kernel edits the line, and these keys were typed")
 
     def _tell_composer(self) -> None:
         """Tell the relay what is in the composer, if that is new or includes a new key."""
@@ -172,7 +187,9 @@ class AgentTerminal:
                 callback()
 
     def explain(self) -> dict[str, Any]:
-        return self.observer.explain(self._clock())
+        seen = self.composer
+        composer = {"state": seen.state, "text": seen.text, "why": seen.why}
+        return self.observer.explain(self._clock()) | {"composer": composer}
 
     def write(self, data: str, submit_seq: str | None = None) -> None:
         self.type_keys(data.encode() + (submit_seq or "").encode())
@@ -218,7 +235,13 @@ class AgentTerminal:
         before the steps, with the keys that fit the moment. With `in_front` the relay refuses it while
         another program is in the foreground of the terminal. With nothing to type, only the outcome is
         wanted."""
-        self._injections[name] = done
+
+        def finished(outcome: str) -> None:
+            if outcome == DONE and draft is not None:
+                self.draft, self.draft_text = bool(draft), draft
+            done(outcome)
+
+        self._injections[name] = finished
         if steps or clear is not None:
             self.observer.key(False, self._clock())  # its echo does not count as output of the agent
         request = {

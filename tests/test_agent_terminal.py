@@ -326,3 +326,39 @@ def test_a_submitted_line_is_known_to_the_channel() -> None:
     controller.human_typed(SUBMITTED, 2, True, "", "hello")
     controller.human_typed(SUBMITTED, 3, True, "")
     assert lines == ["hello", None]
+
+
+def test_a_line_behind_another_prompt_goes_to_the_agent(wrapped: Wrapped) -> None:
+    controller = wrapped.controller
+    taken: list[object] = []
+    controller.take_commands(["b"], {}, lambda command, answer: taken.append(command), taken.append)
+    controller.feed(b"dummy> ")
+    for _ in range(4):
+        wrapped.now += 2.0
+        controller.check_status()
+    controller.human_typed(SUBMITTED, 1, True, "", "cat <<END")
+    controller.feed(b"cat <<END\r\n| ")
+    controller.human_typed(TYPED, 2, False, "@b hi")
+    controller.feed(b"@b hi")
+    controller.command({"id": "1", "name": "b", "message": "hi", "line": "@b hi"})
+    (told,) = wrapped.told(wire.COMMAND_TAKEN)
+    assert "not '|'" in told["refused"] and taken == []
+
+
+def test_after_escape_the_prompt_of_an_unknown_program_is_not_known_to_take_text(wrapped: Wrapped) -> None:
+    controller = wrapped.controller
+    controller.feed(b"dummy> ")
+
+    def look() -> str:
+        for _ in range(4):
+            wrapped.now += 2.0
+            controller.check_status()
+        return controller.composer.state
+
+    assert look() == EMPTY
+    controller.human_typed(TYPED, 1, False, "")  # Escape
+    assert look() == UNKNOWN
+    controller.human_typed(TYPED, 2, False, None)  # Up, Down
+    assert look() == EMPTY
+    controller.human_typed(SUBMITTED, 3, True, "", "")
+    assert look() == EMPTY

@@ -37,6 +37,27 @@ def has_terminal(pid: int) -> bool | None:
     return group == front or _stat(int(front))[1:2] == [str(pid)]
 
 
+def edits_lines(pid: int) -> bool:
+    """Whether the kernel edits the lines that are typed at the process's terminal (Linux)."""
+    import termios
+
+    fields = _stat(pid)
+    number = int(fields[4]) if fields else 0
+    if not number:
+        return False
+    try:
+        terminal = os.open(f"/dev/pts/{os.minor(number)}", os.O_RDONLY | os.O_NOCTTY | os.O_NONBLOCK)
+    except OSError:
+        return False
+    try:
+        same = os.fstat(terminal).st_rdev == number
+        return same and bool(termios.tcgetattr(terminal)[3] & termios.ICANON)
+    except (OSError, termios.error):
+        return False
+    finally:
+        os.close(terminal)
+
+
 def ancestors() -> list[int]:
     """The processes above this one, the nearest first; without /proc, only its parent."""
     found = [os.getppid()]

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from synapse.agent_terminal import AgentTerminal
 from synapse.base import files
 from synapse.delivery import composer
-from synapse.delivery.gate import content
+from synapse.delivery.gate import content, has_text
 from synapse.delivery.typist import LEFT, Typist
 from synapse.relay.injector import DONE
 from synapse.watch.screen.composer import EMPTY, UNKNOWN
@@ -45,6 +45,8 @@ class DraftStash:
         outcome = await self.typist.clear(name, text, draft="")
         if outcome == DONE:
             self.controller.set_draft(True, "")
+            if not has_text(text):
+                self.drop()
         elif outcome == LEFT:  # it comes back when the human has emptied the prompt
             self.controller.set_draft(False, None)
         else:

@@ -1,5 +1,6 @@
 """Whether a message can be typed into the agent's composer now, by what is in it."""
 
+import re
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,6 +13,13 @@ SHOWN_PATIENCE = 5.0  # seconds without a key until a draft is moved aside that 
 
 TYPING = "somebody is typing"
 HALF_TYPED = "a human has a half-typed line in the agent's prompt"
+
+_KEYS = re.compile(r"\x1b\[[0-?]*[@-~]|\x1bO[A-S]|[\x00-\x20\x7f]")
+
+
+def has_text(draft: str) -> bool:
+    """Whether it is more than blanks and keys, such as arrows, that the kernel has put into the line."""
+    return bool(_KEYS.sub("", draft))
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,4 +82,6 @@ class Gate:
         if not self.patience or holds_draft:
             return HALF_TYPED, None
         patience = min(self.patience, SHOWN_PATIENCE) if found.is_shown else self.patience
+        if not has_text(found.text):
+            patience = KEY_PAUSE
         return (HALF_TYPED, patience - quiet) if quiet < patience else ("", None)

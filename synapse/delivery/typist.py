@@ -69,7 +69,7 @@ class Typist:
     async def sees_no_draft(self) -> bool:
         """Whether the screen shows no draft in the composer, or does within SEEN seconds."""
         until = self.clock() + SEEN
-        while self.controller.observer.composer.state == DRAFT:
+        while self.controller.composer.state == DRAFT:
             if self.clock() >= until:
                 return False
             await self.pause(LOOK_AGAIN)

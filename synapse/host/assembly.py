@@ -102,7 +102,12 @@ def _controller(hello: Hello, send: Callable[[bytes], None]) -> AgentTerminal:
     )
     channel = open_channel(profile.channel, around)
     controller = AgentTerminal(
-        profile, channel, send, *hello.size, foreground=lambda: processes.has_terminal(hello.child)
+        profile,
+        channel,
+        send,
+        *hello.size,
+        foreground=lambda: processes.has_terminal(hello.child),
+        edits_lines=lambda: processes.edits_lines(hello.child),
     )
     controller.screen.feed(hello.before)
     controller.keys, controller.written = hello.keys, hello.written

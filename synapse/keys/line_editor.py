@@ -30,7 +30,7 @@ class LineEditor:
         self._blank = True  # while unknown: the composer is probably empty
         self._doubt = False  # the CLI may have put the last prompt back
         self._solid = 0  # the end of the last long paste; the cursor is never before it
-        self._pasted = ""  # how the line began when a paste was part of that
+        self.pasted = ""  # how the line began when a paste was part of that; also while it is unknown
 
     @property
     def line(self) -> str | None:
@@ -47,11 +47,11 @@ class LineEditor:
 
     def clear(self) -> None:
         self.known, self.text, self.cursor, self._solid = True, "", 0, 0
-        self._doubt, self._pasted = False, ""
+        self._doubt, self.pasted = False, ""
 
     def forget(self, blank: bool = False) -> None:
         self.known, self.text, self.cursor, self._solid = False, "", 0, 0
-        self._blank, self._pasted = blank, ""
+        self._blank = blank
 
     def see(self, text: str | None) -> None:
         """The screen shows this text in the composer; None: there is text, and not all of it is shown."""
@@ -73,15 +73,16 @@ class LineEditor:
     def paste(self, text: str) -> None:
         if text:
             before = self.text[: self.cursor]
-            if len(before.split()) < 2 and not before[-1:].isspace():
-                self._pasted = (before + text)[:LONG_PASTE]
+            begins = self.known or not self.pasted
+            if begins and len(before.split()) < 2 and not before[-1:].isspace():
+                self.pasted = (before + text)[:LONG_PASTE]
             self.insert(text)
         if len(text) > LONG_PASTE or "\n" in text:
             self._solid = self.cursor
 
     def is_typed(self, length: int) -> bool:
         """Whether the first `length` characters of the line were typed, and not pasted."""
-        return not self._pasted or not self.text.startswith(self._pasted[:length])
+        return not self.pasted or not self.text.startswith(self.pasted[:length])
 
     def key(self, name: str) -> None:
         if name in _HARMLESS:
@@ -112,7 +113,7 @@ class LineEditor:
 
     def _key_unknown(self, name: str) -> None:
         if name == "ctrl-u":
-            self._blank, self.text, self.cursor = True, "", 0
+            self._blank, self.text, self.cursor, self.pasted = True, "", 0, ""
         elif name in ("backspace", "click", "shift-tab"):
             self.text, self.cursor = "", 0
         else:
@@ -186,7 +187,7 @@ class LineEditor:
             start, end = sorted((before, self.cursor))
             self.text, self.cursor = self.text[:start] + self.text[end:], start
             if not self.text:
-                self._pasted = ""
+                self.pasted = ""
 
     def _row(self) -> tuple[int, int]:
         end = self.text.find("\n", self.cursor)

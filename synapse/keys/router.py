@@ -29,6 +29,8 @@ PASS: Literal["pass"] = "pass"
 COMMAND: Literal["command"] = "command"
 REFUSAL: Literal["refusal"] = "refusal"
 
+# No text to the kernel: end of input, discard, start, reprint, stop, literal, quit; or it is not known.
+_KERNEL = (b"", b"\x04", b"\x0f", b"\x11", b"\x12", b"\x13", b"\x16", b"\x1c")
 _COMPOSER = (EMPTY, DRAFT, UNKNOWN)
 
 
@@ -59,6 +61,7 @@ class KeyRouter:
         self._decoder = KeyDecoder()
         self._kept = b""  # the start of a sequence that may be an Enter to hold back
         self.last: Command | None = None
+        self._set_aside = ""  # how the line that was taken out began, if a paste was part of that
         self._before = ("", 0)  # the line of the last command, and where the cursor was
 
     def feed(self, data: bytes) -> list[Action]:
@@ -93,7 +96,7 @@ class KeyRouter:
                 self._enter()
                 self.typed = SUBMITTED
             else:
-                self._apply(kind, value)
+                self._apply(kind, value, data[start:end] if start >= 0 else b"")
         if self.typed == NOTHING and (decoder.pending or decoder.in_paste):
             self.typed = TYPED  # a sequence or a paste is not complete yet
         begun = decoder.pending
@@ -122,7 +125,7 @@ class KeyRouter:
         """Nothing followed: an ESC was the Escape key."""
         self.typed = NOTHING
         for kind, value in self._decoder.settle():
-            self._apply(kind, value)
+            self._apply(kind, value, b"\x1b" if value == "esc" else b"")
         kept, self._kept = self._kept, b""
         return [(PASS, kept)] if kept else []
 
@@ -130,13 +133,14 @@ class KeyRouter:
         """Keys that were typed into the same composer by another source, for example over HTTP."""
         self.typed = NOTHING
         decoder = KeyDecoder()
-        keys = [(kind, value) for kind, value, _, _ in decoder.decode(data)]
-        for kind, value in keys + decoder.settle():
+        keys = [(kind, value, data[start:end]) for kind, value, start, end in decoder.decode(data)]
+        keys += [(kind, value, b"\x1b" if value == "esc" else b"") for kind, value in decoder.settle()]
+        for kind, value, raw in keys:
             if kind == KEY and self._submits(value):
                 self._enter()
                 self.typed = SUBMITTED
             else:
-                self._apply(kind, value)
+                self._apply(kind, value, raw)
 
     def see(self, state: str, text: str | None, is_latest: bool) -> None:
         """What the screen shows in the composer; `is_latest`: no key has come since.
@@ -165,7 +169,8 @@ class KeyRouter:
     def _submits(self, key: str) -> bool:
         return key == "enter" or (key == "ctrl-j" and (self._cooked is None or self._cooked()))
 
-    def _apply(self, kind: str, value: str) -> None:
+    def _apply(self, kind: str, value: str, raw: bytes) -> None:
+        """`raw` is the key as it was typed, if that is known."""
         editor = self.editor
         if kind in (REPORT, SILENT) or (kind == MOUSE and value != "click"):
             return
@@ -173,14 +178,25 @@ class KeyRouter:
             editor.insert(value)
         elif kind == PASTE:
             editor.paste(value)
-        elif value == "ctrl-z" and self._cooked is not None and self._cooked():
-            editor.clear()  # the kernel discards the line
-        elif kind == OTHER or (self._cooked is not None and value not in COOKED and self._cooked()):
+        elif self._cooked is not None and self._cooked():
+            self._apply_cooked(value, raw)
+        elif kind == OTHER:
             editor.forget()
         else:
             editor.key(value)
         if self.typed != SUBMITTED:
             self.typed = CLEARED if value in ("ctrl-c", "ctrl-u") and editor.is_empty else TYPED
+
+    def _apply_cooked(self, key: str, raw: bytes) -> None:
+        """The kernel knows few keys; one such as an arrow is text to it, and so part of the line."""
+        if key in ("ctrl-z", "ctrl-u"):
+            self.editor.clear()  # the kernel discards the line
+        elif key in COOKED:
+            self.editor.key(key)
+        elif raw.isascii() and raw[:1] not in _KERNEL:
+            self.editor.insert(raw.decode())
+        else:
+            self.editor.forget()
 
     def _look(self, enter: bytes) -> Action | None:
         """The command or refusal that Enter would produce now, if any."""
@@ -221,6 +237,14 @@ class KeyRouter:
     def restore(self) -> None:
         """The line of the last command is still in the composer."""
         self.editor.text, self.editor.cursor = self._before
+
+    def replace(self, text: str) -> None:
+        """Synapse takes the human's line out of the composer (`text` is empty), or puts it back."""
+        if not text:
+            self._set_aside = (self._composer or self.editor).pasted
+        self.reset()
+        self.editor.paste(text)
+        self.editor.pasted = self._set_aside if text else ""
 
     def reset(self) -> None:
         self.editor.clear()

@@ -61,7 +61,7 @@ class Keyboard:
         self._ruled = False  # the host sees the agent's composer when it is there
         self._first_screen: bool | None = None  # whether the first key came on the alternate screen
         self.keys = 0  # how often a human has typed
-        injector.on_draft = self._set_draft
+        injector.on_draft = lambda text: self._router.replace(text)
         injector.clear = lambda text: self._steps_to_clear(text, self._router.editor.behind)
 
     def open(self) -> None:
@@ -119,11 +119,6 @@ class Keyboard:
         seen = jsontext.loads(payload.decode())
         self._absent, self._ruled = seen["state"] == ABSENT, bool(seen.get("ruled"))
         self._router.see(str(seen["state"]), seen.get("text"), is_latest=seen["after_key"] == self.keys)
-
-    def _set_draft(self, text: str) -> None:
-        """Synapse takes the human's line out of the composer, or puts it back."""
-        self._router.reset()
-        self._router.editor.paste(text)
 
     def _steps_to_clear(self, text: str, behind: int) -> Steps:
         """What fits the moment: the kernel knows one key, and takes all others as text."""

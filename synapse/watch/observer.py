@@ -53,6 +53,7 @@ class Observer:
         self.verdict = self._model.verdict(0.0)
         self.prompt: InputPrompt | None = None
         self.composer = self._glanced = NOT_LOOKED
+        self.is_prompt_line = False  # `composer` is what is behind the prompt of an unknown program
         self._on_composer: Callable[[Seen], None] | None = None
         self.error: DetectedError | None = None
 
@@ -65,6 +66,10 @@ class Observer:
     def sees_composer(self) -> bool:
         """Whether the program's composer is known, so that `composer` tells whether it is there."""
         return self._reader.knows_composer
+
+    def is_elsewhere(self, line: str) -> str:
+        """Why a line that was typed is not in the program's composer; empty if that cannot be told."""
+        return "" if self.sees_composer else self._line.is_elsewhere(self._screen, line)
 
     def on_composer(self, callback: Callable[[Seen], None]) -> None:
         """`callback` gets what is in the composer when that changes, and again after each key."""
@@ -194,7 +199,8 @@ class Observer:
             seen = OTHER_PROGRAM
         else:
             seen = self._reader.composer()
-            if seen is NOT_SEEN_YET:
+            self.is_prompt_line = seen is NOT_SEEN_YET
+            if self.is_prompt_line:
                 seen = self._line.read(self._screen, self.verdict.status == READY)
         self._set_composer(seen, now)
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from synapse.delivery.gate import HALF_TYPED, KEY_PAUSE, SHOWN_PATIENCE, TYPING, Gate, content
+from synapse.delivery.gate import HALF_TYPED, KEY_PAUSE, SHOWN_PATIENCE, TYPING, Gate, content, has_text
 from synapse.watch.screen.composer import ABSENT, DIALOG, DRAFT, EMPTY, UNKNOWN, Seen
 
 PATIENCE = 20.0
@@ -82,3 +82,11 @@ def test_the_text_of_a_draft_is_what_is_shown_with_the_white_space_that_was_type
     typed: str | None, shown: str | None, text: str
 ) -> None:
     assert content(Desk(Seen(DRAFT, shown)).typed(typed).controller).text == text
+
+
+@pytest.mark.parametrize(
+    ("draft", "expected"),
+    [("\x1b", False), ("\x1b[A\x1bOB\t \x0c", False), ("\x1ba", True), ("日本", True), ("", False)],
+)
+def test_keys_that_the_kernel_put_into_the_line_are_no_text(draft: str, expected: bool) -> None:
+    assert has_text(draft) is expected

@@ -20,7 +20,8 @@ class Terminal:
         self.shows = list(shows)
         self.refusal = refusal
         self.cleared: list[str | None] = []
-        self.observer: Any = SimpleNamespace(sees_composer=True, composer=Seen(DRAFT, "half a line"))
+        self.observer: Any = SimpleNamespace(sees_composer=True)
+        self.composer = Seen(DRAFT, "half a line")
         self.now = 0.0
 
     def inject(self, name: str, steps: object, tell: Any, *more: Any) -> None:
@@ -31,7 +32,7 @@ class Terminal:
         """The screen settles after a while."""
         self.now += seconds or 0.0
         if self.now > 0.2 and len(self.shows) >= len(self.cleared):
-            self.observer.composer = Seen(self.shows[len(self.cleared) - 1])
+            self.composer = Seen(self.shows[len(self.cleared) - 1])
 
 
 @pytest.mark.parametrize(

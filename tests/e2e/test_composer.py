@@ -165,6 +165,39 @@ def test_after_a_stop_and_fg_the_next_line_is_routed(home: Home, mode: str) -> N
         terminal.wait(lambda: "say after fg" in tasks(other), "the message")
 
 
+def test_a_line_that_the_kernel_edits_is_known_by_its_keys(home: Home) -> None:
+    """The kernel erases wide text only in part, and the echo of Ctrl-Z stays on the screen."""
+    with home.program(["bash", "--norc", "-i"], PS1="$ ") as terminal:
+        terminal.wait_for("$")
+        terminal.type(" ".join([*SYNAPSE, "dummy", "--name", "a"]) + "\r")
+        terminal.wait_for("dummy>")
+        terminal.wait(lambda: home.agents().get("a", {}).get("status") == "READY", "READY")
+        terminal.wait(lambda: composer(home)["state"] == "empty", "the first prompt")
+        other = until_known(home, terminal)
+        terminal.wait_until_gone("b: ")
+        terminal.type("\x1a")
+        terminal.wait_for("Stopped")
+        terminal.type("fg\r")
+        terminal.wait(lambda: "dummy> ^Zdummy>" in home.run("screen", "a").stdout, "its prompt again")
+        terminal.wait(lambda: composer(home)["state"] == "empty", "an empty line")
+        terminal.type("@b say after fg\r")
+        terminal.wait(lambda: "say after fg" in tasks(other), "the message")
+        terminal.type("日本語\x7f\x7f\x7f")
+        terminal.wait_for("日")
+        terminal.pump(0.5)
+        assert composer(home)["state"] == "empty"
+        terminal.type("@b say 日本語です\r")
+        terminal.wait(lambda: "say 日本語です" in tasks(other), "the message")
+        terminal.pump(0.5)
+        assert composer(home)["state"] == "empty"
+        terminal.type("日本 li")
+        agent = Agent(home)
+        with agent.http:
+            done(terminal, agent, "say hello")
+        terminal.wait(lambda: terminal.screen.text().rstrip().endswith("dummy> 日本 li"), "the draft")
+        assert composer(home)["text"] == "日本 li"
+
+
 def test_what_is_typed_into_another_program_stays_there(home: Home) -> None:
     home.profile("sh", "command: bash --norc --noprofile -i\n")
     with home.terminal("sh", "--name", "a", PS1="$ ") as terminal:

@@ -162,8 +162,12 @@ def test_what_the_keys_amount_to() -> None:
 def test_the_kernels_line_editing_has_few_keys() -> None:
     it = KeyRouter(names=["codex"], cooked=lambda: True)
     assert commands(it.feed(b"@codex hi there\x17you\n"))[0].message == "hi you"
-    it.feed(b"@codex hi\x1b[D")
+    it.feed(b"@codex hi\x16\x1b[D")
     assert it.line is None and commands(it.feed(b"\r")) == []
+    it.feed(b"\x1b[A\t\x0c")
+    assert it.line == "\x1b[A\t\x0c"  # text to the kernel
+    it.feed(b"\x15")
+    assert it.line == "" and it.is_empty
 
 
 def test_routing_off_and_names_that_come_and_go() -> None:
@@ -316,6 +320,31 @@ def test_a_pasted_line_that_is_seen_is_pasted_all_the_same() -> None:
     it.feed(b"\x1b[200~@codex one\rtwo\x1b[201~")
     it.see("draft", "@codex one\n two", is_latest=True)
     assert commands(it.feed(b"\r")) == []
+
+
+@pytest.mark.parametrize("keys", [b"\x1b", b"\t", b"\x1b[A\x1b[B", b"\x1b[200~ more\x1b[201~\t"])
+def test_a_pasted_line_stays_pasted_after_keys_that_make_it_unknown(keys: bytes) -> None:
+    it = router()
+    it.feed(b"\x1b[200~@codex one\x1b[201~")
+    it.feed(keys)
+    it.settle()
+    it.see("draft", "@codex one", is_latest=True)
+    assert commands(it.feed(b"\r")) == []
+    it.see("empty", "", is_latest=True)
+    it.see("draft", "@codex one", is_latest=True)  # from the history
+    assert len(commands(it.feed(b"\r"))) == 1
+
+
+@pytest.mark.parametrize(("keys", "count"), [(b"@codex on", 1), (b"\x1b[200~@codex on\x1b[201~", 0)])
+def test_a_line_that_was_set_aside_and_put_back_is_as_it_was(keys: bytes, count: int) -> None:
+    it = router()
+    it.feed(keys)
+    it.replace("")
+    assert it.is_empty
+    it.replace("@codex on")
+    it.see("draft", "@codex on", is_latest=True)
+    assert len(commands(it.feed(b"e\r"))) == count
+    assert len(commands(it.feed(b"@codex two\r"))) == 1
 
 
 def test_where_the_agent_does_not_read_the_keys_nothing_is_routed() -> None:

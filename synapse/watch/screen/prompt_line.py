@@ -51,6 +51,21 @@ class PromptLine:
             self._prompt, self._alternate = line.before, screen.alternate_screen
         return Seen(EMPTY, why="nobody has typed since the last message")
 
+    def is_elsewhere(self, screen: Screen, text: str) -> str:
+        """Why `text`, at the cursor, is not behind the program's own prompt; empty if that cannot be told."""
+        if self._prompt is None:
+            return ""
+        if screen.alternate_screen != self._alternate:
+            return "the alternate screen is another than at its prompt"
+        try:
+            line = _line(screen).text
+        except NotImplementedError:
+            return ""
+        before = line.removesuffix(text.rstrip())
+        if before == line or not before.strip() or _is_same(self._prompt, before):
+            return ""
+        return f"its prompt ends in {_end(self._prompt)!r}, not {_end(before)!r}"
+
     def _with_keys(self, line: _Line) -> Seen:
         prompt = self._prompt
         if prompt is None:

@@ -205,3 +205,14 @@ def test_who_has_the_terminal(tmp_path: Path) -> None:
         terminal.wait_for("up")
         assert processes.has_terminal(terminal.pid) is True
     assert processes.has_terminal(2**22 + 1) is None
+
+
+def test_a_line_that_was_typed_before_anybody_looked_is_judged_by_what_is_before_it(shell: Shell) -> None:
+    screen = shell.terminal.screen
+    shell.type("cat <<END\r@b one", "> @b one")
+    assert shell.seen().state == UNKNOWN
+    assert "not '>'" in shell.line.is_elsewhere(screen, "@b one")
+    shell.type("\rEND\r@b two", "$ @b two")
+    assert shell.line.is_elsewhere(screen, "@b two") == ""
+    shell.type("\x15PS1='here $ '\r@b three", "$ @b three")
+    assert shell.line.is_elsewhere(screen, "@b three") == ""
