@@ -142,7 +142,8 @@ class Delivery:
             asked = " ".join(prompt.prompt_text.split())[:80] if prompt else ""
             return f"the agent asks something{f': {asked}' if asked else ''}", None
         if controller.status != READY or controller.observer.turns.current is not None:
-            return "the agent is busy", None
+            unseen = self._began is None
+            return "the agent has not shown yet that it takes input" if unseen else "the agent is busy", None
         if self._is_starting():
             return "the agent is starting", 0.2
         return self._gate.in_the_way(holds_draft=bool(self._stash.held))

@@ -143,6 +143,9 @@ class Observer:
 
     def check(self, now: float) -> float | None:
         """Do what is due now. Returns the seconds until the next check, if one is due."""
+        if self._last.output == moments.LONG_AGO:  # a program may wait for input without a word
+            self._last.output, self._last.unseen = now, True
+            self._idle.output(now)
         busy = self.turns.current is not None or self.verdict.status != READY
         if self._last.is_time_to_poll(now, busy, self._is_entered(now)):
             self._last.poll = now

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -444,6 +445,16 @@ def test_a_program_that_never_shows_one_is_ready_after_a_long_silence() -> None:
     program.writes("\x1b[2J\x1b[5;20HGRAND SPLASH SCREEN\x1b[?2004l\x1b[?25l")
     assert program.after(29) == PROCESSING
     assert program.after(5) == READY
+
+
+def test_a_program_that_reads_without_a_word_is_ready(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As `cat` does."""
+    program = Unknown()
+    assert program.after(100) == PROCESSING
+    monkeypatch.setattr(Surroundings, "reads_terminal", lambda self: True)
+    program = Unknown()
+    assert program.after(5) == READY
+    assert program.observer.composer.state == EMPTY
 
 
 def test_a_message_without_an_echo_has_no_reply() -> None:
