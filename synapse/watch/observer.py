@@ -104,6 +104,7 @@ class Observer:
         """Enter was pressed: by a human, or by Synapse, which knows the prompt."""
         self._last.entered = True
         self._last.submit = now
+        self._last.pressed, self._last.echoes = True, False
         self._line.submitted()
         self._channel.submitted(prompt if prompt is not None else line)
         if not self._is_reported():

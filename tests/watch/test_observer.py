@@ -418,6 +418,24 @@ def test_a_turn_that_goes_on_after_a_denial_was_not_denied() -> None:
 MESSAGE = "[A2A:12345678:user] tell me"
 
 
+def test_a_message_that_was_seen_while_it_was_typed_is_no_draft() -> None:
+    claude = Agent("claude")
+    claude.writes(IDLE)
+    claude.after(1)
+    claude.observer.key(False, claude.now)
+    claude.writes(IDLE.replace("❯ ", f"❯ {MESSAGE}"))
+    claude.after(0.25)
+    assert (claude.observer.composer.state, claude.observer.is_composer_current) == (DRAFT, True)
+    claude.observer.submit(claude.now, MESSAGE, claude.observer.place())
+    claude.hook("UserPromptSubmit", prompt=MESSAGE)
+    claude.hook("Stop")
+    claude.after(0.1)
+    assert not claude.observer.is_composer_current
+    claude.writes(IDLE)
+    claude.after(1)
+    assert (claude.observer.composer.state, claude.observer.is_composer_current) == (EMPTY, True)
+
+
 class Unknown(Agent):
     """A program of which only the command is known."""
 
