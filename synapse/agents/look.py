@@ -66,6 +66,7 @@ class Marks:
     tool: tuple[str, ...] = ()  # the head of a tool call with its result below it
     outcome: tuple[str, ...] = ()
     stopped: tuple[str, ...] = ()  # a result that says that a human has stopped the turn
+    summary: tuple[str, ...] = ()  # a row without a mark, below a block, for the tool calls that followed it
     lone_tool: tuple[str, ...] = ()  # the head of a tool call with nothing below it
     boxed_tool: tuple[str, ...] = ()
 

@@ -31,6 +31,7 @@ from synapse.tasks.files import keep_files, keep_text
 from synapse.tasks.task import Json, Task, message_text, sender_id
 from synapse.tasks.waiting import WaitingTasks
 from synapse.watch.screen.composer import DRAFT
+from synapse.watch.screen.echo import has_mark
 from synapse.watch.screen.reader import Place
 from synapse.watch.turns import SCREEN, Turn
 
@@ -142,7 +143,8 @@ class Delivery:
             asked = " ".join(prompt.prompt_text.split())[:80] if prompt else ""
             return f"the agent asks something{f': {asked}' if asked else ''}", None
         if controller.status != READY or controller.observer.turns.current is not None:
-            return "the agent is busy", None
+            unseen = self._began is None
+            return "the agent has not shown yet that it takes input" if unseen else "the agent is busy", None
         if self._is_starting():
             return "the agent is starting", 0.2
         return self._gate.in_the_way(holds_draft=bool(self._stash.held))
@@ -180,7 +182,7 @@ class Delivery:
         self._store.add_receipt(task, "typing", injection=name, bytes=size, mark=carry.mark, **more)
         found = content(controller)
         drafted = found.text if found.state == DRAFT else None
-        outcome = await self._stash.take(name, drafted) if drafted else DONE
+        outcome = await self._set_aside(name, drafted) if drafted else DONE
         if outcome == DONE:
             outcome = await self._type(name, text, tries=TYPE_TRIES if drafted else 1)
         if outcome == STUCK:
@@ -199,6 +201,12 @@ class Delivery:
         elif not task.ended:
             await self._typist.clear(name, text)
             self.engine.fail(task, _error("NOT_TAKEN", "the agent did not take the message"))
+
+    async def _set_aside(self, name: str, drafted: str) -> str:
+        """A message of ours may still be in the composer, and nobody wants that back."""
+        if has_mark(drafted) and not self.controller.draft:
+            return await self._typist.clear(name, drafted)
+        return await self._stash.take(name, drafted)
 
     async def _type(self, name: str, text: str, tries: int) -> str:
         """Type and submit a message. It may be tried again if the agent has written meanwhile: a composer

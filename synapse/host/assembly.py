@@ -82,6 +82,7 @@ class Agent:
         controller.add_status_callback(self.features.status_changed)
         controller.observer.turns.on_turn(lambda _: None, self.features.turn_ended)
         self.engine.store.on_event(self.features.task_changed)
+        self.status.soon()  # the agent may never write
 
     def _instructions(self) -> Instructions:
         def build() -> str:

@@ -47,16 +47,17 @@ class Moments:
 
     def is_answered(self, now: float) -> bool:
         """Whether the screen shows what the last key did: its echo has settled, or none came."""
-        if not self.pressed or self.output >= self.key:
+        since = max(self.key, self.submit)
+        if not self.pressed or self.output >= since:
             return True
-        return not self.echoes and now - self.key >= ECHO
+        return not self.echoes and now - since >= ECHO
 
     def is_time_to_confirm(self, now: float) -> bool:
         """The last key has changed nothing on the screen."""
         return self.pressed and not self.unseen and self.is_answered(now)
 
     def next_confirm(self, now: float) -> float:
-        return max(self.key + ECHO - now, SOONEST)
+        return max(max(self.key, self.submit) + ECHO - now, SOONEST)
 
     def is_time_to_poll(self, now: float, busy: bool, entered: bool) -> bool:
         """`entered`: a turn may have begun. A transcript lags behind the screen."""

@@ -109,6 +109,7 @@ class Observer:
         """Enter was pressed: by a human, or by Synapse, which knows the prompt."""
         self._last.entered = True
         self._last.submit = now
+        self._last.pressed, self._last.echoes = True, False
         self._line.submitted()
         self._channel.submitted(prompt if prompt is not None else line)
         if not self._is_reported():
@@ -148,6 +149,9 @@ class Observer:
 
     def check(self, now: float) -> float | None:
         """Do what is due now. Returns the seconds until the next check, if one is due."""
+        if self._last.output == moments.LONG_AGO:  # a program may wait for input without a word
+            self._last.output, self._last.unseen = now, True
+            self._idle.output(now)
         busy = self.turns.current is not None or self.verdict.status != READY
         if self._last.is_time_to_poll(now, busy, self._is_entered(now)):
             self._last.poll = now

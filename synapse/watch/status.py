@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from synapse.agents.base import HOOK, OSC, PROCESS, SCREEN, SILENCE, TITLE, TRANSCRIPT
-from synapse.registry import PROCESSING
+from synapse.registry import INPUT_REQUIRED, PROCESSING
 
 TRUST = {PROCESS: 6, HOOK: 5, TRANSCRIPT: 5, OSC: 4, TITLE: 3, SCREEN: 2, SILENCE: 1}
 CONFIDENCE = {6: 1.0, 5: 0.99, 4: 0.97, 3: 0.95, 2: 0.8, 1: 0.5, 0: 0.3}
@@ -20,6 +20,8 @@ CONFIDENCE = {6: 1.0, 5: 0.99, 4: 0.97, 3: 0.95, 2: 0.8, 1: 0.5, 0: 0.3}
 # up to 0.1 s, and a transcript by as much again; two sources that agree need less time.
 HEAL_ALONE = 1.5
 HEAL_TOGETHER = 0.5
+
+SAME_QUESTION = 2.0  # seconds within which a question that is seen again goes on: its program repaints
 
 
 @dataclass(frozen=True)
@@ -37,6 +39,10 @@ class Evidence:
     def to_dict(self, now: float) -> dict[str, object]:
         age, since = round(now - self.at, 2), round(now - self.since, 2)
         return {"source": self.source, "says": list(self.says), "why": self.why, "age": age, "since": since}
+
+    def is_same_question(self, says: tuple[str, ...], at: float, why: str) -> bool:
+        asks = self.says == says == (INPUT_REQUIRED,)
+        return asks and self.why == why and at - self.at <= SAME_QUESTION
 
     def contradicts(self, other: Evidence) -> bool:
         return self.at > other.at and not set(self.says) & set(other.says)
@@ -56,18 +62,23 @@ class StatusModel:
 
     def __init__(self) -> None:
         self._latest: dict[str, Evidence] = {}
+        self._forgotten: dict[str, Evidence] = {}
         self._status = PROCESSING  # the last verdict, which holds while the evidence is ambiguous
 
     def observe(self, source: str, says: str | tuple[str, ...], at: float, why: str) -> None:
         says = (says,) if isinstance(says, str) else says
         before = self._latest.get(source)
+        last = self._forgotten.pop(source, None)
+        if before is None and last is not None and last.is_same_question(says, at, why):
+            before = last
         # An event is new each time; a state that is seen again continues.
         goes_on = before is not None and before.says == says and source not in (HOOK, TRANSCRIPT)
         since = before.since if before is not None and goes_on else at
         self._latest[source] = Evidence(source, says, since, at, why)
 
     def forget(self, source: str) -> None:
-        self._latest.pop(source, None)
+        if (last := self._latest.pop(source, None)) is not None:
+            self._forgotten[source] = last
 
     def evidence(self) -> list[Evidence]:
         """The most trusted first, then the newest."""

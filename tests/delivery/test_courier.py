@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import signal
@@ -21,6 +22,7 @@ from synapse.agents.facts import PromptAccepted, TurnEnded
 from synapse.delivery.carry import Carry
 from synapse.delivery.courier import Delivery
 from synapse.profiles.loader import load_profile
+from synapse.relay.injector import DONE
 from synapse.tasks.engine import TaskEngine
 from synapse.tasks.store import TaskStore
 from synapse.tasks.task import text_message
@@ -442,6 +444,31 @@ def test_after_a_restart_the_reply_to_an_earlier_message_is_not_that_of_the_last
         turns.take(PromptAccepted(HOOK, f"{carry.mark} {number}"), number)
         turns.take(TurnEnded(HOOK, "completed", str(number)), number)
         assert (delivery._turn_of(carry) is turns.finished[-1]) is known
+
+
+def test_a_message_of_ours_that_is_left_in_the_composer_does_not_come_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    controller = AgentTerminal(
+        load_profile("dummy"), Channel(Surroundings(str(tmp_path), {}, 0.0, 0)), lambda _: None, 80, 24
+    )
+    delivery = Delivery(controller, TaskEngine(TaskStore()), str(tmp_path), 20.0)
+    cleared: list[str] = []
+
+    async def clear(name: str, text: str, careful: bool = True, draft: str | None = None) -> str:
+        cleared.append(text)
+        return DONE
+
+    monkeypatch.setattr(delivery._typist, "clear", clear)
+    for text, human, held in (
+        ("[A2A:1:user] one", False, ""),
+        ("[A2A:1:user] one", True, "it"),
+        ("two", 0, "it"),
+    ):
+        controller.set_draft(not human, text)
+        assert asyncio.run(delivery._set_aside("name", text)) == DONE
+        assert delivery._stash.held == (held and text)
+    assert len(cleared) == 3
 
 
 @pytest.mark.parametrize(("denied", "error"), [("rm x", "the human denied: rm x"), (None, None)])

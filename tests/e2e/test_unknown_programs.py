@@ -77,3 +77,20 @@ def test_a_splash_screen_is_neither_ready_nor_a_reply(home: Home) -> None:
     task = agent.until(agent.send("tell me one"))
     assert task["artifacts"][0]["data"] == "The answer to one\nhas two rows."
     agent.http.close()
+
+
+def test_a_program_that_says_nothing_before_it_is_asked(home: Home) -> None:
+    home.profile("mute", "command: [sh, -c, 'while read x; do echo \"got $x\"; done']\n")
+    home.run("start", "mute", "--name", "a")
+    agent = Agent(home)
+    assert agent.reply("hello").startswith("got [A2A:")
+    agent.http.close()
+
+
+def test_a_program_that_does_not_read_says_why_it_gets_nothing(home: Home) -> None:
+    home.profile("deaf", "command: [sleep, '1000']\n")
+    home.run("start", "deaf", "--name", "a")
+    agent = Agent(home)
+    note = agent.get(agent.send("hello"))["note"]
+    assert note == "the agent has not shown yet that it takes input"
+    agent.http.close()

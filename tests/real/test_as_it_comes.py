@@ -15,7 +15,7 @@ from tests.support.home import SYNAPSE, Home, new_home
 # The command that shows what the CLI says about itself, and what it shows last.
 ABOUT = {"claude": ("/status", "Esc to cancel"), "codex": ("/status", "Limits:"), "gemini": ("/about", "OS")}
 # What our flags change on that page. Claude's hooks have no other way in that leaves the user's files alone.
-DIFFERS = {"claude": re.compile(r"(?<=Setting sources:) +Command line arguments")}
+DIFFERS = {"claude": re.compile(r"(?:(?<=Setting sources:) +|, )Command line arguments")}
 STARTED = {"claude": "? for shortcuts", "codex": "← for agents", "gemini": "Type your message"}
 # What differs from one start to the next, with and without Synapse.
 CHANGES = re.compile(

@@ -137,6 +137,20 @@ def test_messages_to_both_at_once(room: Room) -> None:
     assert len(room.rollouts()) == 2 + (ROUNDS + 2) // 4
 
 
+def test_human_turns_after_a_new_thread(room: Room) -> None:
+    """Known by the line that was submitted: nothing of ours is in the thread."""
+    a, b = room.start("a"), room.start("b")
+    room.human(a, 11)
+    room.human(b, 12)
+    a.driver.submit("/new")
+    room.rest(1.0)
+    a.until_ready()
+    room.human(a, 13)
+    room.ended((b, b.send("x #scenario:ping 14")))
+    for agent, replies in ((a, ["PONG-11", "PONG-13"]), (b, ["PONG-12", "PONG-14"])):
+        assert [(turn["reply"], turn["source"]) for turn in agent.turns] == [(r, "exact") for r in replies]
+
+
 def test_no_false_ready_while_one_works_and_the_other_is_done(room: Room, model: ModelServer) -> None:
     a, b = room.start("a"), room.start("b")
     room.ended((a, a.send("warm up #scenario:ping 1")), (b, b.send("warm up #scenario:ping 2")))

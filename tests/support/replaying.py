@@ -18,7 +18,8 @@ from synapse.watch.screen.composer import DIALOG, DRAFT, EMPTY, NOT_LOOKED, Seen
 
 FOLDER = Path(__file__).parents[1] / "recordings"
 LOOK_SOON = 0.02  # as the host does
-_REPLY = re.compile(r"(?:\x1b\[[?\d;]*[cRIO]|\x1b\].*\x1b\\)*", re.DOTALL)  # of the terminal itself
+# Of the terminal itself.
+_REPLY = re.compile(r"(?:\x1b\[[?\d;]*(?:[cRIOu]|\$y)|\x1b[]P_].*\x1b\\)*", re.DOTALL)
 _PASTE = re.compile(r"\x1b\[20[01]~")
 
 

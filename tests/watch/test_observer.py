@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -417,6 +418,24 @@ def test_a_turn_that_goes_on_after_a_denial_was_not_denied() -> None:
 MESSAGE = "[A2A:12345678:user] tell me"
 
 
+def test_a_message_that_was_seen_while_it_was_typed_is_no_draft() -> None:
+    claude = Agent("claude")
+    claude.writes(IDLE)
+    claude.after(1)
+    claude.observer.key(False, claude.now)
+    claude.writes(IDLE.replace("❯ ", f"❯ {MESSAGE}"))
+    claude.after(0.25)
+    assert (claude.observer.composer.state, claude.observer.is_composer_current) == (DRAFT, True)
+    claude.observer.submit(claude.now, MESSAGE, claude.observer.place())
+    claude.hook("UserPromptSubmit", prompt=MESSAGE)
+    claude.hook("Stop")
+    claude.after(0.1)
+    assert not claude.observer.is_composer_current
+    claude.writes(IDLE)
+    claude.after(1)
+    assert (claude.observer.composer.state, claude.observer.is_composer_current) == (EMPTY, True)
+
+
 class Unknown(Agent):
     """A program of which only the command is known."""
 
@@ -444,6 +463,16 @@ def test_a_program_that_never_shows_one_is_ready_after_a_long_silence() -> None:
     program.writes("\x1b[2J\x1b[5;20HGRAND SPLASH SCREEN\x1b[?2004l\x1b[?25l")
     assert program.after(29) == PROCESSING
     assert program.after(5) == READY
+
+
+def test_a_program_that_reads_without_a_word_is_ready(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As `cat` does."""
+    program = Unknown()
+    assert program.after(100) == PROCESSING
+    monkeypatch.setattr(Surroundings, "reads_terminal", lambda self: True)
+    program = Unknown()
+    assert program.after(5) == READY
+    assert program.observer.composer.state == EMPTY
 
 
 def test_a_message_without_an_echo_has_no_reply() -> None:

@@ -149,3 +149,18 @@ def test_the_process_has_the_last_word() -> None:
     assert model.verdict(2.0).status == PROCESSING
     model.forget(PROCESS)
     assert model.verdict(2.0).status == READY
+
+
+def test_a_question_that_is_repainted_overrules_an_event_that_came_late() -> None:
+    """Codex repaints under its question, and its rollout may be read after the question was drawn."""
+    model = StatusModel()
+    model.observe(TRANSCRIPT, PROCESSING, 0.0, "rollout task_started")
+    for number in range(5):
+        model.forget(SCREEN)
+        model.observe(SCREEN, INPUT_REQUIRED, 0.5 + number * 0.5, "screen: 'Run it?'")
+    assert model.verdict(2.5).status == INPUT_REQUIRED
+    model.observe(TRANSCRIPT, PROCESSING, 3.0, "rollout task_started")
+    model.forget(SCREEN)
+    assert model.verdict(3.1).status == PROCESSING
+    model.observe(SCREEN, INPUT_REQUIRED, 9.0, "screen: 'Run it?'")
+    assert model.verdict(9.1).status == PROCESSING

@@ -7,6 +7,9 @@ _ERROR = (
     r"|You've (?:hit|reached)|Credit balance|Context limit|Request timed out|OAuth token|Unable to connect)\b"
 )
 
+# "Searched for 2 patterns, read 1 file", from 2.1.325 on without a mark.
+_CALLS = r"(?:ran|read|searched for|listed|called|fetched|recalled) \d+ [a-z]+(?: [a-z]+)?"
+
 _STOPPED = (r"\s+⎿\s+Interrupted\b",)
 
 LOOK = Look(
@@ -28,6 +31,7 @@ LOOK = Look(
         tool=(r"[A-Z][\w .:-]*\w\(|.*\(MCP\)\(",),
         outcome=(r" {1,3}⎿ ",),
         stopped=_STOPPED,
+        summary=(rf" {{2}}(?i:{_CALLS}(?:, {_CALLS})*|no result recorded for \d+ calls?)$",),
         lone_tool=(r".*\(ctrl\+o to expand\)$",),
     ),
 )

@@ -47,6 +47,18 @@ def find_echo(rows: Sequence[str], prompt: str, start: int = 0, ignored: str = "
     return next((echo for echo in reversed(found) if echo.lead == found[0].lead), None)
 
 
+def after_cut_echo(rows: Sequence[str], prompt: str, ignored: str = "") -> int:
+    """The row after an echo that began above the first row there is; 0 if there is none."""
+    wanted, shown, found = squash(prompt, ignored), "", 0
+    for index, row in enumerate(rows[:500]):
+        shown += squash(row, ignored)
+        if len(shown) > len(wanted):
+            break
+        if shown and wanted.endswith(shown):
+            found = index + 1
+    return found
+
+
 def _echo(rows: Sequence[str], shown: str, ends: list[int], at: int, wanted: str) -> Echo:
     """The echo that begins there."""
     row = bisect_right(ends, at)

@@ -27,7 +27,7 @@ from synapse.agents.look import Marks
 from synapse.terminal import cells
 from synapse.watch.screen import looks
 from synapse.watch.screen.dialogs import matches
-from synapse.watch.screen.echo import find_echo, has_mark, squash
+from synapse.watch.screen.echo import after_cut_echo, find_echo, has_mark, squash
 
 Row = tuple[str, str]  # a text, and its row on the screen; "" if it is never joined to another
 
@@ -92,9 +92,10 @@ def find_reply(
             begin = echo.end if sure else _echo_end(lines, echo.end - 1, live, len(echo.lead), marks)
             lead = echo.lead
         else:
-            begin, lead = _after_cut_echo(lines, first, live, prompt, marks), ""
+            begin, lead = after_cut_echo(lines[first:live], prompt, marks.echo + FRAME), ""
             if begin == 0:
                 return None
+            begin += first
     else:
         begin, lead = _after_echo(lines, first, live, prompt, marks, label)
     if has_mark(prompt):  # a program may indent the whole conversation
@@ -152,7 +153,9 @@ def _is_edge(line: str, marks: Marks) -> bool:
 
 
 def _over_hints(lines: list[str], top: int) -> int:
-    """A rule and a row of hints may be above the bar of a composer."""
+    """A row at the right may be above a composer; above the bar of one, a rule and a row of hints."""
+    if top and _indent(lines[top - 1]) * 2 > len(lines[top]):
+        return top - 1
     if lines[top].lstrip().startswith("▄"):
         for index in range(top - 1, max(top - 5, -1), -1):
             if _is_rule(lines[index]) and lines[index].lstrip()[0] == "─":
@@ -198,25 +201,13 @@ def _after_echo(
             alike = wanted != "" and (wanted.startswith(text) or text.startswith(wanted))
             others.append((alike or _finds(marks.placeholder, line), index, found.end()))
     alike, index, column = next((other for other in others if other[0]), (others or [(False, -1, 0)])[0])
-    if not alike and (end := _after_cut_echo(lines, first, live, prompt or "", marks)):
-        return end, ""
+    if not alike and (end := after_cut_echo(lines[first:live], prompt or "", ignored)):
+        return first + end, ""
     if index < 0:
         return _after_unmarked(lines, first, live, marks), ""
     if wanted and not alike:
         return live, ""  # there are only older turns: this prompt was taken back, or never shown
     return (index + 1 if label else _echo_end(lines, index, live, column, marks)), lines[index][:column]
-
-
-def _after_cut_echo(lines: list[str], first: int, live: int, prompt: str, marks: Marks) -> int:
-    """The line after an echo that began above the first line there is; 0 if there is none."""
-    wanted, shown, found = squash(prompt, marks.echo + FRAME), "", 0
-    for index in range(first, min(live, first + 500)):
-        shown += squash(lines[index], marks.echo + FRAME)
-        if len(shown) > len(wanted):
-            break
-        if shown and wanted.endswith(shown):
-            found = index + 1
-    return found
 
 
 def _same_bottom(lines: list[str], before: Sequence[str]) -> int:
@@ -317,9 +308,10 @@ def _said(rows: list[str], hanging: bool, marks: Marks) -> Iterator[Row]:
 
 def _block(rows: list[str], marks: Marks) -> list[Row]:
     """One mark and the rows that hang below it."""
-    head = rows[0]
-    if matches(marks.notice, head):
+    rows = _without_summary(rows, marks)
+    if not rows or matches(marks.notice, rows[0]):
         return []
+    head = rows[0]
     if _is_marked(head, marks):
         head = f"  {head[2:]}"
         result = next((n for n, row in enumerate(rows) if n and _is_outcome(row, n, marks)), 0)
@@ -330,6 +322,14 @@ def _block(rows: list[str], marks: Marks) -> list[Row]:
                 return []
             rows = rows[:result]
     return [(row[2:] if not row[:2].strip() else row.lstrip(), row) for row in (head, *rows[1:])]
+
+
+def _without_summary(rows: list[str], marks: Marks) -> list[str]:
+    end = len(rows)
+    while end and (not rows[end - 1] or matches((*marks.summary, *marks.outcome), rows[end - 1])):
+        end -= 1
+        rows = rows[:end] if matches(marks.summary, rows[end]) else rows
+    return rows
 
 
 def _is_outcome(row: str, number: int, marks: Marks) -> bool:

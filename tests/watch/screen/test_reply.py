@@ -360,6 +360,29 @@ def test_tool_calls_and_notices_are_left_out() -> None:
     assert extract_reply([*codex, *CODEX_LIVE], "go") == "Ran well, all of it."
 
 
+@pytest.mark.parametrize(
+    "summary",
+    [
+        ["  Ran 1 shell command"],
+        ["  Searched for 2 patterns, read 1 file, ran 3 shell commands"],
+        ["  No result recorded for 1 call", "  ⎿  $ touch it", "  ⎿  Interrupted · What should Claude do?"],
+    ],
+)
+def test_summed_up_tool_calls_without_a_mark_are_left_out(summary: list[str]) -> None:
+    """As Claude Code 2.1.325 draws them."""
+    said = ["❯ go", "", "● I look.", "", *summary, ""]
+    assert extract_reply([*said, "● Done.", "", *CLAUDE_LIVE], "go") == "I look.\n\nDone."
+    assert extract_reply([*said, *CLAUDE_LIVE], "go") == "I look."
+    assert extract_reply(["❯ go", "", *summary, "", "● Done.", "", *CLAUDE_LIVE], "go") == "Done."
+    quoted = ["❯ go", "", "● It says:", "", *summary[:1], "", "  and that is all.", "", *CLAUDE_LIVE]
+    assert extract_reply(quoted, "go") == f"It says:\n\n{summary[0].strip()}\n\nand that is all."
+
+
+def test_a_row_at_the_right_above_the_composer_is_no_reply() -> None:
+    live = [*CLAUDE_LIVE[:3], f"{'◐ medium · /effort':>{len(RULE)}}", *CLAUDE_LIVE[3:]]
+    assert extract_reply(["❯ go", "", "● Done.", "", *live], "go") == "Done."
+
+
 def test_of_a_box_only_the_text_is_left() -> None:
     box = ["╭──────────╮", "│ the text │", "│          │", "│ goes on  │", "╰──────────╯"]
     assert extract_reply(["❯ go", "", *box, *CLAUDE_LIVE], "go") == "the text\n\ngoes on"
