@@ -191,6 +191,7 @@ class Keyboard:
             self._settle_later()
         else:
             self._act(router.settle())
+            self._link.look()  # no echo need follow that would take it along
 
     def set_routing(self, payload: bytes) -> None:
         settings = jsontext.loads(payload.decode())

@@ -70,7 +70,7 @@ class PromptLine:
         prompt = self._prompt
         if prompt is None:
             return Seen(UNKNOWN, why="keys were pressed before its first prompt")
-        if line.before == prompt and not line.text[len(prompt) :].strip():
+        if line.before.rstrip() == prompt.rstrip() and not line.text[len(prompt) :].strip():
             return Seen(EMPTY, why="its prompt looks as it did when it was empty")
         if not line.text.startswith(prompt):
             return Seen(UNKNOWN, why="the line at the cursor does not begin with its prompt")
