@@ -38,6 +38,7 @@ from synapse.watch.turns import SCREEN, Turn
 logger = logging.getLogger(__name__)
 
 STARTING = 15.0  # seconds in which a CLI switches its terminal modes on
+DRAWN = 1.0  # seconds without output before the first message: a resumed conversation is loaded
 CONFIRM = 2.0  # seconds in which a turn must begin before Enter is pressed again
 CONFIRM_BUSY = 20.0  # the same, if the agent works but does not say on what
 ENTERS = 4
@@ -221,10 +222,12 @@ class Delivery:
         return outcome
 
     def _is_starting(self) -> bool:
-        """A CLI that accepts pastes does not yet; STARTING seconds after its first prompt it is typed at all
-        the same."""
+        """A CLI that accepts pastes does not yet, or still draws: text typed then gets lost. STARTING seconds
+        after its first prompt it is typed at all the same."""
         early = self._began is None or self.clock() - self._began < STARTING
-        return early and self.controller.profile.paste == "bracketed" and not self.controller.takes_pastes
+        draws = self._carry is None and self.controller.observer.quiet(self.clock()) < DRAWN
+        bracketed = self.controller.profile.paste == "bracketed"
+        return early and bracketed and (draws or not self.controller.takes_pastes)
 
     def _text(self, task: Task, message: Json) -> tuple[str, bool]:
         """What is typed: the mark, then the message or the path of a file with it; and whether it has the

@@ -91,6 +91,10 @@ class Observer:
         self._resolve(now)
         self._end_marked(now)
 
+    def quiet(self, now: float) -> float:
+        """Seconds without output."""
+        return self._last.quiet(now)
+
     def event(self, event: Mapping[str, Any], now: float) -> None:
         self._take(self._channel.on_event(event), now)
         self._resolve(now)

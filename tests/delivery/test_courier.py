@@ -496,3 +496,24 @@ def test_an_agent_that_writes_before_there_is_a_host(home: Home) -> None:
     agent = Agent(home)
     assert "got [A2A:" in agent.reply("hello")
     agent.http.close()
+
+
+def test_the_first_message_waits_until_the_cli_has_drawn_its_screen(tmp_path: Path) -> None:
+    """A resumed conversation is loaded after the first prompt, and what is typed meanwhile gets lost."""
+    now = 100.0
+    surroundings = Surroundings(str(tmp_path), {}, 0.0, 0)
+    controller = AgentTerminal(
+        load_profile("gemini"), Channel(surroundings), lambda _: None, 80, 24, clock=lambda: now
+    )
+    engine = TaskEngine(TaskStore())
+    delivery = Delivery(controller, engine, str(tmp_path), 20.0, clock=lambda: now)
+    delivery.status_changed("READY")
+    controller.feed(b"\x1b[?2004h")
+    now += 0.5
+    assert delivery._is_starting()
+    now += 0.6
+    assert not delivery._is_starting()
+    controller.feed(b"the conversation")
+    assert delivery._is_starting()
+    delivery._carry = Carry(engine.submit(text_message("one")), "[A2A:1:a]", "")
+    assert not delivery._is_starting(), "it has had a message"
