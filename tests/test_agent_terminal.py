@@ -241,7 +241,7 @@ def test_a_line_is_taken_or_kept_with_the_reason(wrapped: Wrapped) -> None:
 def test_what_is_seen_is_told_once_the_last_key_must_be_part_of_it(wrapped: Wrapped) -> None:
     controller = wrapped.controller
 
-    def told() -> list[tuple[str, str, int]]:
+    def told() -> list[tuple[str, str | None, int]]:
         return [(each["state"], each["text"], each["after_key"]) for each in wrapped.told(wire.COMPOSER)]
 
     def look() -> None:

@@ -8,6 +8,7 @@ import signal
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -126,7 +127,10 @@ def test_a_command_under_an_agents_relay_is_the_agents(home: Home) -> None:
         terminal.wait_for("$")
         terminal.type(f"{send}\r")
         terminal.wait_for(":sh]")
-        me = {"SYNAPSE_AGENT_ID": str(home.agents()["sh"]["agent_id"]), "SYNAPSE_AGENT_NAME": "sh"}
+        me: dict[str, Any] = {
+            "SYNAPSE_AGENT_ID": str(home.agents()["sh"]["agent_id"]),
+            "SYNAPSE_AGENT_NAME": "sh",
+        }
         assert ":user]" in home.run(*send.split()[-4:], **me).stdout
         terminal.type(f"TEST_SESSION='session of another' {send}\r")
         terminal.wait(lambda: terminal.screen.text().count(":sh]") == 2, "the mark of a variable nobody uses")

@@ -21,7 +21,8 @@ class Desk:
             composer=seen, draft=False, draft_text="", last_key=100.0 - quiet,
             observer=SimpleNamespace(is_composer_current=True),
         )  # fmt: skip
-        self.gate = Gate(self.controller, patience, lambda: 100.0)
+        controller: Any = self.controller
+        self.gate = Gate(controller, patience, lambda: 100.0)
 
     def typed(self, text: str | None) -> Desk:
         self.controller.draft, self.controller.draft_text = True, text

@@ -3,6 +3,7 @@ typed into another program stays there."""
 
 from __future__ import annotations
 
+import functools
 import json
 import shutil
 from collections.abc import Iterator
@@ -30,6 +31,10 @@ def in_front(home: Home, *mode: str) -> Iterator[tuple[Terminal, Agent]]:
         agent = Agent(home)
         with agent.http:
             yield terminal, agent
+
+
+def recalls_another(home: Home, known: tuple[str | None, ...]) -> bool:
+    return composer(home)["text"] not in known
 
 
 def until_known(home: Home, terminal: Terminal, name: str = "b") -> Agent:
@@ -136,11 +141,9 @@ def test_a_line_from_the_history_is_routed(home: Home) -> None:
         terminal.wait_for("You said: @b say again")
         other = until_known(home, terminal)
         for _ in range(5):  # the lines with which it was found out whether b is known are there too
-            before = composer(home)["text"]
+            known = (composer(home)["text"], None)
             terminal.type("\x1b[A")
-            terminal.wait(
-                lambda before=before: composer(home)["text"] not in (before, None), "a recalled line"
-            )
+            terminal.wait(functools.partial(recalls_another, home, known), "a recalled line")
             if composer(home)["text"] == "@b say again":
                 break
         assert composer(home)["text"] == "@b say again"

@@ -349,7 +349,12 @@ def test_a_line_that_was_set_aside_and_put_back_is_as_it_was(keys: bytes, count:
 
 def test_where_the_agent_does_not_read_the_keys_nothing_is_routed() -> None:
     asked: list[bytes] = []
-    it = KeyRouter(names=("codex",), cooked=lambda: False, is_there=lambda: bool(asked.append(b"")))
+
+    def is_there() -> bool:
+        asked.append(b"")
+        return False
+
+    it = KeyRouter(names=("codex",), cooked=lambda: False, is_there=is_there)
     assert commands(it.feed(b"hello\r@nobody hi\r")) == [] and asked == []  # asked only if it matters
     assert commands(it.feed(b"@codex hi\r")) == [] and asked == [b""]
 

@@ -269,7 +269,8 @@ def test_a_note_stays_while_the_agent_repaints(every: float, marks: tuple[bytes,
     lines = b"".join(b"\x1b[%d;1H\x1b[2Ka line of the frame " % row + b"text " * 9 for row in range(1, 20))
     frames = [(n * every, marks[0] + lines + b"%d" % n + marks[1]) for n in range(int(1 / every))]
     world = World()
-    assert note_over(world, frames) == (pytest.approx(1.0), 0.0)
+    share, switches = note_over(world, frames)
+    assert share == pytest.approx(1.0) and switches == 0.0
     world.lift()
     assert_same(world.terminal, world.model)
 

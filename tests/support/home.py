@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -91,7 +92,7 @@ class Home:
         """The live agents by name."""
         return {str(entry["name"]): entry for entry in self.registry.list_agents().values()}
 
-    def inside(self, name: str) -> dict[str, str]:
+    def inside(self, name: str) -> dict[str, Any]:
         """The variables of a command that the agent runs: known by the id that a CLI gives its tools."""
         agent_id = str(self.agents()[name]["agent_id"])
         told = {"variable": "TEST_SESSION", "session": f"session of {name}"}
