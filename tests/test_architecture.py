@@ -37,7 +37,7 @@ ALLOWED: dict[str, set[str]] = {
     "agent_terminal": {"agents", "keys", "profiles", "relay", "terminal", "watch"},
     "tasks": {"base", "errors", "event_emitter", "registry"},
     "delivery": {
-        "agent_terminal", "base", "keys", "output_parser", "profiles", "registry", "relay", "tasks",
+        "agent_terminal", "agents", "base", "keys", "output_parser", "profiles", "registry", "relay", "tasks",
         "watch",
     },
     "peers": {"base", "errors", "registry", "tasks"},

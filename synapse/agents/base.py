@@ -3,6 +3,7 @@
 import json
 import logging
 import os
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -14,6 +15,8 @@ from synapse.agents.requests import ToolRequest
 from synapse.base import files, processes
 
 logger = logging.getLogger(__name__)
+
+_MARK = re.compile(r"\s*(\[A2A:[^\]\s]+\])")
 
 # Where evidence comes from; `watch/status.py` says how much each source is trusted.
 PROCESS, HOOK, TRANSCRIPT = "process", "hook", "transcript"
@@ -73,6 +76,12 @@ def names_in(folder: str) -> list[str]:
         return sorted(os.listdir(folder))
     except OSError:
         return []
+
+
+def mark_in(text: str | None) -> str:
+    """The mark at the beginning of a message that Synapse has typed; empty if there is none."""
+    found = _MARK.match(text or "")
+    return found[1] if found else ""
 
 
 def text_of(value: object) -> str:

@@ -16,6 +16,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from synapse.agent_terminal import AgentTerminal
+from synapse.agents.base import mark_in
 from synapse.delivery import composer
 from synapse.delivery.carry import PROGRESS_INTERVAL, Carry, mark_of
 from synapse.delivery.draft_stash import DraftStash
@@ -31,7 +32,6 @@ from synapse.tasks.files import keep_files, keep_text
 from synapse.tasks.task import Json, Task, message_text, sender_id
 from synapse.tasks.waiting import WaitingTasks
 from synapse.watch.screen.composer import DRAFT
-from synapse.watch.screen.echo import has_mark
 from synapse.watch.screen.reader import Place
 from synapse.watch.turns import SCREEN, Turn
 
@@ -205,7 +205,7 @@ class Delivery:
 
     async def _set_aside(self, name: str, drafted: str) -> str:
         """A message of ours may still be in the composer, and nobody wants that back."""
-        if has_mark(drafted) and not self.controller.draft:
+        if mark_in(drafted) and not self.controller.draft:
             return await self._typist.clear(name, drafted)
         return await self._stash.take(name, drafted)
 

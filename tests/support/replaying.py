@@ -15,6 +15,7 @@ from synapse.profiles.loader import load_profile
 from synapse.terminal.screen import make_screen
 from synapse.watch.observer import Observer
 from synapse.watch.screen.composer import DIALOG, DRAFT, EMPTY, NOT_LOOKED, Seen
+from synapse.watch.screen.reply import find_reply
 
 FOLDER = Path(__file__).parents[1] / "recordings"
 LOOK_SOON = 0.02  # as the host does
@@ -157,3 +158,9 @@ def pieces(rng: random.Random, events: list[tuple[str, bytes]]) -> list[tuple[st
         if data:
             out.append((kind, data))
     return out
+
+
+def extract_reply(lines: list[str], prompt: str | None, start: int | None = None, **more: Any) -> str:
+    """The text of the reply on the screen, for a prompt whose echo is there."""
+    found = find_reply(lines, prompt, start, **more)
+    return found.text if found is not None else ""

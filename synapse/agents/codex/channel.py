@@ -7,16 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from synapse.agents.base import HOOK, TRANSCRIPT, Channel, Surroundings, changed_at, text_of
-from synapse.agents.codex.threads import (
-    Threads,
-    is_rollout,
-    item_text,
-    mark_in,
-    prompt_of,
-    thread_of,
-    whose_thread,
-)
+from synapse.agents.base import HOOK, TRANSCRIPT, Channel, Surroundings, changed_at, mark_in, text_of
+from synapse.agents.codex.threads import Threads, is_rollout, item_text, prompt_of, thread_of, whose_thread
 from synapse.agents.errors import ReportedError, reported_error, text_in
 from synapse.agents.facts import Fact, PromptAccepted, Said, StateSeen, ToolUsed, TurnEnded, tokens_used
 from synapse.agents.requests import ToolRequest, tool_request

@@ -6,14 +6,13 @@ nor the time says whose thread it is. The mark of a message says it, or the line
 
 import json
 import os
-import re
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from synapse.agents.base import Surroundings, changed_at, text_of
+from synapse.agents.base import Surroundings, changed_at, mark_in, text_of
 
 EARLY, LATE = 0.5, 15.0  # seconds around Enter in which a human's line is written
 MARKED_LATE = 120.0  # the same for a message, which its mark tells from every other
@@ -21,7 +20,6 @@ KEPT = 8  # submitted texts that are looked for
 SCANNED = 1024 * 1024  # bytes at the end of a file that is looked at for the first time
 FULL_SCAN = 1.0  # seconds between two looks at files of earlier days: a thread may be resumed
 FIRST_LINE = 4 * 1024 * 1024  # it holds the whole system prompt
-_MARK = re.compile(r"\s*(\[A2A:[^\]\s]+\])")
 
 
 @dataclass(frozen=True)
@@ -150,12 +148,6 @@ class Threads:
             yield offset, line
             offset += len(line)
         self._read[path] = offset
-
-
-def mark_in(text: str) -> str:
-    """The mark of a message; empty if a human has typed the text."""
-    match = _MARK.match(text)
-    return match[1] if match else ""
 
 
 def is_rollout(name: str) -> bool:

@@ -7,7 +7,7 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-from synapse.agents.base import TRANSCRIPT, Channel, Surroundings, changed_at, names_in, text_of
+from synapse.agents.base import TRANSCRIPT, Channel, Surroundings, changed_at, mark_in, names_in, text_of
 from synapse.agents.facts import Fact, Failed, PromptAccepted, Said, ToolUsed, TurnEnded, tokens_used
 from synapse.agents.tail import JsonlTail
 
@@ -17,7 +17,6 @@ GIVE_UP = 60.0  # seconds after which a message is no longer looked for
 CANCELLED = re.compile(r"Request cancelled")
 CONTEXT = "<session_context>"  # the CLI's own words; after a denied tool with the last prompt behind them
 _NAME = re.compile(r"session-\d{4}-\d\d-\d\dT\d\d-\d\d-(.{1,8})\.jsonl")
-_MARK = re.compile(r"\s*(\[A2A:[^\]\s]+\])")
 
 
 class GeminiChannel(Channel):
@@ -43,9 +42,9 @@ class GeminiChannel(Channel):
         self._asked = False  # whether an answer is due
 
     def submitted(self, text: str | None = None) -> None:
-        mark = _mark(text)
+        mark = mark_in(text)
         if mark:
-            if self._entered and mark == _mark(self._text):
+            if self._entered and mark == mark_in(self._text):
                 return  # Enter again
             self._marks.add(mark)
         self._entered, self._text = time.time(), text
@@ -76,12 +75,12 @@ class GeminiChannel(Channel):
     def _search(self, folder: str) -> bool:
         """Look for what was submitted in the other chats. Returns whether one of them is ours from now on."""
         waited = time.time() - self._entered
-        if waited > (GIVE_UP if _mark(self._text) else LATE):
+        if waited > (GIVE_UP if mark_in(self._text) else LATE):
             self._entered = 0.0
             return False
-        if self._session and (self._text is None or (not _mark(self._text) and waited < OWN_FIRST)):
+        if self._session and (self._text is None or (not mark_in(self._text) and waited < OWN_FIRST)):
             return False
-        since = self._began if _mark(self._text) else self._entered - EARLY
+        since = self._began if mark_in(self._text) else self._entered - EARLY
         for name in names_in(folder):
             match, path = _NAME.fullmatch(name), os.path.join(folder, name)
             if match is None or match[1] == self._session or changed_at(path) < since:
@@ -90,7 +89,7 @@ class GeminiChannel(Channel):
             found = next(filter(self._is_submitted, records), None)
             if found is None or head.get("kind", "main") != "main":
                 continue
-            if _mark(self._text) or not any(map(self._is_foreign, records)):
+            if mark_in(self._text) or not any(map(self._is_foreign, records)):
                 self._session, self._since = match[1], _moment(found.get("timestamp"))
                 self._guessed = self._text is None
                 self._entered = 0.0
@@ -101,15 +100,15 @@ class GeminiChannel(Channel):
         """Whether it is the prompt that is looked for. Only a mark is unique to one agent."""
         if not self._entered or record.get("type") != "user":
             return False
-        if mark := _mark(self._text):
-            return _mark(_prompt(record)) == mark
+        if mark := mark_in(self._text):
+            return mark_in(_prompt(record)) == mark
         after = _moment(record.get("timestamp")) - self._entered
         same = self._text is None or self._text.split() == _prompt(record).split()
         return same and -EARLY <= after <= LATE
 
     def _is_foreign(self, record: Mapping[str, Any]) -> bool:
         """Whether it is a message that was typed to another agent during this run."""
-        mark = _mark(_prompt(record)) if record.get("type") == "user" else ""
+        mark = mark_in(_prompt(record)) if record.get("type") == "user" else ""
         return bool(mark) and mark not in self._marks and _moment(record.get("timestamp")) >= self._began
 
     def _folder(self) -> str:
@@ -169,12 +168,6 @@ def _moment(text: object) -> float:
         return datetime.datetime.fromisoformat(text).timestamp() if isinstance(text, str) else 0.0
     except (ValueError, OverflowError):
         return 0.0
-
-
-def _mark(text: str | None) -> str:
-    """The mark of a message at the beginning of a prompt."""
-    found = _MARK.match(text or "")
-    return found[1] if found else ""
 
 
 def _prompt(record: Mapping[str, Any]) -> str:

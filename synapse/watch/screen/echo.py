@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from itertools import accumulate
 from typing import NamedTuple
 
-_MARK = re.compile(r"\s*(\[A2A:[^\]\s]+\])")
+from synapse.agents.base import mark_in
+
 _INVISIBLE = "\u2060"
 
 
@@ -20,10 +21,6 @@ class Echo(NamedTuple):
     lead: str
 
 
-def has_mark(prompt: str | None) -> bool:
-    return prompt is not None and _MARK.match(prompt) is not None
-
-
 def squash(text: str, ignored: str = "") -> str:
     """Without blanks and what CLIs draw around a prompt: they wrap, indent and frame it."""
     return "".join(text.translate(str.maketrans("", "", ignored + _INVISIBLE)).split())
@@ -34,10 +31,10 @@ def find_echo(rows: Sequence[str], prompt: str, start: int = 0, ignored: str = "
 
     The reply may quote the message: its first echo counts, or the last that looks the same, which a program
     has painted again."""
-    match = _MARK.match(prompt)
-    if match is None:
+    mark = squash(mark_in(prompt), ignored)
+    if not mark:
         return None
-    mark, wanted = squash(match[1], ignored), squash(prompt, ignored)
+    wanted = squash(prompt, ignored)
     squashed = [squash(row, ignored) for row in rows]
     ends = list(accumulate(map(len, squashed)))
     shown = "".join(squashed)

@@ -22,12 +22,13 @@ from collections.abc import Iterator, Sequence
 from itertools import accumulate, pairwise
 from typing import NamedTuple
 
+from synapse.agents.base import mark_in
 from synapse.agents.generic.screen import BULLETS, PROMPT_ENDS
 from synapse.agents.look import Marks
 from synapse.terminal import cells
 from synapse.watch.screen import looks
 from synapse.watch.screen.dialogs import matches
-from synapse.watch.screen.echo import after_cut_echo, find_echo, has_mark, squash
+from synapse.watch.screen.echo import after_cut_echo, find_echo, squash
 
 Row = tuple[str, str]  # a text, and its row on the screen; "" if it is never joined to another
 
@@ -52,18 +53,6 @@ class ScreenReply(NamedTuple):
     sure: bool = True
 
 
-def extract_reply(
-    lines: list[str],
-    prompt: str | None,
-    start: int | None = None,
-    marks: Marks | None = None,
-    width: int | None = None,
-) -> str:
-    """`find_reply` for a prompt whose echo is on the screen."""
-    found = find_reply(lines, prompt, start, marks, width)
-    return found.text if found is not None else ""
-
-
 def find_reply(
     lines: list[str],
     prompt: str | None,
@@ -84,8 +73,7 @@ def find_reply(
         live = _same_bottom(lines, before)
     first = min(max(start or 0, 0), live)
     sure = True
-    if has_mark(prompt):
-        assert prompt is not None
+    if prompt is not None and mark_in(prompt):
         echo = find_echo(lines[:live], prompt, first, marks.echo + FRAME)
         if echo is not None:
             sure = echo.whole
@@ -98,7 +86,7 @@ def find_reply(
             begin += first
     else:
         begin, lead = _after_echo(lines, first, live, prompt, marks, label)
-    if has_mark(prompt):  # a program may indent the whole conversation
+    if mark_in(prompt):  # a program may indent the whole conversation
         shift = min((_indent(line) for line in lines[begin:live] if line), default=0)
         lines[begin:live] = [line[shift:] for line in lines[begin:live]]
     return ScreenReply(_reply(lines, begin, live, lead, label, marks, width), sure and ends_sure)

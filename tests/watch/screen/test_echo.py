@@ -7,7 +7,8 @@ import textwrap
 from hypothesis import given
 from hypothesis import strategies as st
 
-from synapse.watch.screen.echo import Echo, find_echo, has_mark
+from synapse.agents.base import mark_in
+from synapse.watch.screen.echo import Echo, find_echo
 
 MARK = "[A2A:1234abcd:claude]"
 words = st.lists(st.text("abcde日本é|", min_size=1, max_size=12), min_size=1, max_size=30)
@@ -29,7 +30,7 @@ def test_a_message_that_is_cut_off_is_not_whole() -> None:
 
 
 def test_only_a_marked_prompt_has_one() -> None:
-    assert has_mark(f" {MARK} x") and not has_mark("x") and not has_mark(None) and not has_mark("[A2A: x]")
+    assert mark_in(f" {MARK} x") == MARK and not any(map(mark_in, ("x", None, "[A2A: x]")))
     assert find_echo(["hello"], "hello") is None
     assert find_echo(["hello"], f"{MARK} hello") is None
 

@@ -13,8 +13,8 @@ from synapse.errors import ProfileError
 from synapse.profiles.loader import Profile, load_profile
 from synapse.watch.screen.looks import known, look_of
 from synapse.watch.screen.questions import InputRequiredDetector
-from synapse.watch.screen.reply import extract_reply
 from tests.support.home import Home
+from tests.support.replaying import extract_reply
 
 
 def profile(home: Home, text: str) -> Profile:

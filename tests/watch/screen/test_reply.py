@@ -20,7 +20,8 @@ from synapse.agents.look import Marks
 from synapse.dummy_agent.script import MARKDOWN
 from synapse.terminal.screen import Screen, make_screen
 from synapse.testing import Terminal
-from synapse.watch.screen.reply import ScreenReply, extract_reply, find_reply
+from synapse.watch.screen.reply import ScreenReply, find_reply
+from tests.support.replaying import extract_reply
 
 RECORDINGS = Path(__file__).parents[2] / "recordings"
 ALIKE = 0.84
