@@ -6,7 +6,7 @@ BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --disable-pip-version-check
 unexport PYTHONDONTWRITEBYTECODE PYTHONPATH PYTHONHOME VIRTUAL_ENV
 
-.PHONY: setup dev demo test shells test-real lint format bench lock clean
+.PHONY: setup dev demo test test-failed shells test-real chromium test-web sshd test-mesh pictures lint format bench lock clean
 .DEFAULT_GOAL := setup
 
 setup: .venv/.ready
@@ -59,14 +59,22 @@ demo: setup
 test: dev
 	$(BIN)/python -m pytest
 
+# The tests that failed in the last run, one after the other: on a busy machine a test of a real terminal may come late.
+test-failed: dev
+	@echo "*** SOME TESTS FAILED: they run once more, one after the other ***" >&2
+	$(BIN)/python -m pytest --last-failed --last-failed-no-failures none -n 0 $(TESTS)
+
 # zsh and fish for the tests of the shell hook and of completion; those of a shell that is missing are skipped.
 shells:
 	@for shell in zsh fish; do command -v $$shell >/dev/null 2>&1 || missing="$$missing $$shell"; done; \
 	test -n "$$missing" || { echo "zsh and fish are installed"; exit 0; }; \
+	command -v apt-get >/dev/null 2>&1 || { echo "apt-get is missing: install$$missing yourself" >&2; exit 0; }; \
 	echo "installing$$missing with apt-get ..."; \
 	export DEBIAN_FRONTEND=noninteractive; \
-	apt-get install -y -qq $$missing >/dev/null </dev/null || { echo "updating the list of packages ..."; \
-		apt-get update -qq && apt-get install -y -qq $$missing >/dev/null </dev/null; } || \
+	listed='apt-get install -s -qq'; names='s/^Inst \([^ ]*\) (\([^ ]*\).*/  \1 \2/p'; \
+	$$listed $$missing >/dev/null 2>&1 || { echo "updating the list of packages ..."; apt-get update -qq; }; \
+	$$listed $$missing 2>/dev/null | sed -n "$$names"; \
+	apt-get install -y -qq $$missing >/dev/null </dev/null && echo "installed$$missing" || \
 		echo "*** THE TESTS WITH$$missing DO NOT RUN: it is not installed, and apt-get cannot install it here ***" >&2
 
 # The real Claude Code, Codex and Gemini CLI from npm, offline, against a scripted model on loopback: the pinned ones, or
@@ -78,6 +86,40 @@ test-real: dev
 	else \
 		echo "*** THE TESTS WITH THE REAL CLIS DID NOT RUN: there is no node and npm on this machine ***" >&2; \
 	fi
+
+# The page of `synapse view` in a real browser, driven by playwright. Chromium comes from the system's packages.
+chromium:
+	@command -v chromium >/dev/null 2>&1 && exit 0; \
+	echo "installing chromium with apt-get ..."; \
+	export DEBIAN_FRONTEND=noninteractive; \
+	apt-get install -y -qq chromium >/dev/null </dev/null || { echo "updating the list of packages ..."; \
+		apt-get update -qq && apt-get install -y -qq chromium >/dev/null </dev/null; } || true
+
+test-web: dev chromium
+	@if command -v chromium >/dev/null 2>&1; then \
+		SYNAPSE_WEB=1 $(BIN)/python -m pytest -n 0 tests/web; \
+	else \
+		echo "*** THE TESTS WITH A BROWSER DID NOT RUN: chromium is not installed, and apt-get cannot install it here ***" >&2; \
+	fi
+
+# The agents of other machines: over a real sshd on loopback, and over the mesh. Each home is a machine.
+sshd:
+	@PATH="$$PATH:/usr/sbin"; command -v sshd >/dev/null 2>&1 && command -v ssh >/dev/null 2>&1 && exit 0; \
+	command -v apt-get >/dev/null 2>&1 || { echo "apt-get is missing: install OpenSSH yourself" >&2; exit 0; }; \
+	echo "installing openssh-server and openssh-client with apt-get ..."; \
+	export DEBIAN_FRONTEND=noninteractive; \
+	install='apt-get install -y -qq openssh-server openssh-client'; \
+	$$install >/dev/null </dev/null || { echo "updating the list of packages ..."; \
+		apt-get update -qq && $$install >/dev/null </dev/null; } || true
+
+test-mesh: dev sshd
+	@PATH="$$PATH:/usr/sbin"; command -v sshd >/dev/null 2>&1 || \
+		echo "*** THE TESTS WITH SSH DID NOT RUN: sshd is not installed, and apt-get cannot install it here ***" >&2; \
+	SYNAPSE_MESH=1 $(BIN)/python -m pytest -n 0 $$(ls -d tests/machines tests/mesh 2>/dev/null)
+
+# The pictures of the README, from real runs.
+pictures: dev chromium
+	$(BIN)/python scripts/pictures.py
 
 lint: dev
 	$(BIN)/ruff check .

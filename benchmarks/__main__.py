@@ -8,11 +8,11 @@ import sys
 import time
 import traceback
 
-from benchmarks.table import render
+from benchmarks.table import Row, render
 
 NAMES = (
-    *("echo", "bulk", "start", "commands", "footprint", "parser", "tasks", "messages", "overlay"),
-    "sending",
+    *("echo", "interrupt", "bulk", "start", "commands", "footprint", "parser", "tasks", "messages"),
+    *("overlay", "sending", "runs", "kills", "view", "mcp", "mesh"),
 )
 
 
@@ -22,18 +22,29 @@ def main(names: list[str]) -> int:
         print(f"no benchmark {' or '.join(unknown)}: there are {', '.join(NAMES)}", file=sys.stderr)
         return 2
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that what was started is ended
-    rows, broken = [], 0
-    for name in names or NAMES:
-        print(f"{name} …", end=" ", file=sys.stderr, flush=True)
-        started = time.monotonic()
-        try:
-            rows += importlib.import_module(f"benchmarks.{name}").run()
-        except Exception:  # the figures of the others are printed all the same
-            traceback.print_exc()
-            broken = 1
-        print(f"{time.monotonic() - started:.0f} s", file=sys.stderr, flush=True)
-    print(render(rows))
+    rows: list[Row] = []
+    broken = 0
+    try:
+        for name in names or NAMES:
+            broken |= _run(name, rows)
+    finally:  # also after Ctrl-C: the figures of those that ran are printed
+        print(render(rows))
     return broken
+
+
+def _run(name: str, rows: list[Row]) -> int:
+    """Add its rows, also those before a failure; returns whether it failed."""
+    print(f"{name} …", end=" ", file=sys.stderr, flush=True)
+    started = time.monotonic()
+    try:
+        for row in importlib.import_module(f"benchmarks.{name}").run():
+            rows.append(row)
+        return 0
+    except Exception:  # the figures of the others are printed all the same
+        traceback.print_exc()
+        return 1
+    finally:
+        print(f"{time.monotonic() - started:.0f} s", file=sys.stderr, flush=True)
 
 
 if __name__ == "__main__":

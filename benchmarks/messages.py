@@ -19,10 +19,14 @@ OVER = 150.0  # milliseconds that a typed one may take longer
 GATE = 1000.0 + 500.0  # milliseconds after the last key: the gate's pause, and a message sent directly
 SEQUENCES = {  # keys that leave the composer empty, and how often each is tried
     "the digit that answers a permission prompt": b"1",
+    "the letter that answers a question": b"y",
     "Escape": b"\x1b",
     "Tab": b"\t",
     "Up and Down": b"\x1b[A\x1b[B",
+    "Left and Right": b"\x1b[D\x1b[C",
+    "text that was erased": b"ab\x7f\x7f",
 }
+ANSWERS, SUSPEND = (b"1", b"y"), b"\x1a"
 TRIES = 5
 TYPED, DIRECT, BACK = "typed at a prompt", "sent directly", "reply on the terminal"
 
@@ -36,8 +40,8 @@ def run() -> list[Row]:
         with closing(Terminal([COMMAND, "attach", "a"], place.env, place.path)) as terminal:
             terminal.wait_for("? for shortcuts")
             taken = _rounds(terminal, port)
-            own = next(int(str(entry["port"])) for entry in place.agents() if entry["name"] == "a")
-            after = {name: _after_keys(terminal, own, keys) for name, keys in SEQUENCES.items()}
+            after = {name: _after(terminal, place, "a", keys) for name, keys in SEQUENCES.items()}
+        after["Ctrl-Z and fg"] = _after_suspension(place)
     p50 = {what: median(values) for what, values in taken.items()}
     goal = p50[TYPED] <= p50[DIRECT] + OVER
     rows = []
@@ -54,22 +58,36 @@ def run() -> list[Row]:
     return rows
 
 
-def _after_keys(terminal: Terminal, port: int, keys: bytes) -> list[float]:
+def _after(terminal: Terminal, place: Place, name: str, keys: bytes) -> list[float]:
     """Milliseconds from the last key at an agent's own prompt until it has a message."""
     taken = []
+    port = next(int(str(entry["port"])) for entry in place.agents() if entry["name"] == name)
     with Client(port) as client:
         for number in range(TRIES):
-            if keys == b"1":
+            if keys in ANSWERS:
                 terminal.write(b"confirm Shall I?\r")
                 terminal.wait_for("1. Yes")
                 terminal.drain(0.5)
             terminal.write(keys)
+            if keys == SUSPEND:
+                terminal.wait_for("Stopped")
+                terminal.write(b"fg\r")
+                terminal.wait_for("? for shortcuts")
             pressed = time.time()
             text = f"say {number} after keys {keys.hex()}"
             client.send(text, wait=True)
             taken.append((_delivered(port, text) - pressed) * 1e3)
             terminal.drain(0.5)
     return taken
+
+
+def _after_suspension(place: Place) -> list[float]:
+    shell = ["/bin/bash", "--norc", "-i"]
+    with closing(Terminal(shell, {**place.env, "PS1": "$ "}, place.path)) as terminal:
+        terminal.wait_for("$")
+        terminal.write(f"{COMMAND} dummy --name c -- --tui\r".encode())
+        terminal.wait_for("? for shortcuts")
+        return _after(terminal, place, "c", SUSPEND)
 
 
 def _rounds(terminal: Terminal, port: int) -> dict[str, list[float]]:

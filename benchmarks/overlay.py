@@ -22,7 +22,8 @@ from tests.support.repainting import Watched, repainting
 
 RECORDINGS = Path(__file__).parent.parent / "tests" / "recordings"
 REPAINTS = {"30 frames a second": 1 / 30, "output every 12 ms": 0.012}
-WATCHED = 5.0  # seconds
+WATCHED = 4.0  # seconds
+ROUNDS = 3  # the median of them counts: on a busy machine one may be far off
 EVERY = 40  # screens of a recording
 REPLY = "# Result\n\nThe *retry* loop is **fine**: `deadline` is read once.\n\n- first\n- 漢字\n\n" * 12
 
@@ -69,19 +70,25 @@ def _over_recordings() -> tuple[float, float]:
 
 
 def _over_repaints(name: str, what: str, every: float, show: Callable[[Watched], None]) -> list[Row]:
-    with new_home() as home, home.ours(), repainting(home, every) as watched:
-        watched.watch(0.5)  # what has gathered
-        without = watched.watch(WATCHED)[2]
-        show(watched)
-        share, switches, ages = watched.watch(WATCHED)
-    added = (percentile(ages, 99) - percentile(without, 99)) * 1000
-    middle = (median(ages) - median(without)) * 1000
+    rounds = [_round(every, show) for _ in range(ROUNDS)]
+    share, switches, added, middle = (median(figures) for figures in zip(*rounds, strict=True))
     delay = f"output delayed by a {name} over {what}"
     return [
         *_seen(f"{name} over {what}", share, switches),
         Row(f"{delay}, p99", "ms", {SYNAPSE: added}, "<= 8", added <= 8),
         Row(f"{delay}, median", "ms", {SYNAPSE: middle}, "<= 8", middle <= 8),
     ]
+
+
+def _round(every: float, show: Callable[[Watched], None]) -> tuple[float, float, float, float]:
+    """The share of the time, the switches a second, and the delay in ms: p99 and median."""
+    with new_home() as home, home.ours(), repainting(home, every) as watched:
+        watched.watch(0.5)  # what has gathered
+        without = watched.watch(WATCHED)[2]
+        show(watched)
+        share, switches, ages = watched.watch(WATCHED)
+    added = (percentile(ages, 99) - percentile(without, 99)) * 1000
+    return share, switches, added, (median(ages) - median(without)) * 1000
 
 
 def _inboxes() -> tuple[Inbox, Inbox]:

@@ -111,13 +111,13 @@ def take_all(clients: Iterable[Client]) -> None:
                     selector.unregister(key.fileobj)
 
 
-def send_many(clients: Sequence[Client], count: int, text: str) -> list[str]:
-    """Send `count` messages over all clients without waiting for replies; returns the ids of the tasks."""
+def send_many(clients: Sequence[Client], count: int, text: str, wait: bool = False) -> list[str]:
+    """Send `count` messages over all clients, with `wait` each until its reply; returns the tasks' ids."""
     tasks = []
     for number in range(count + len(clients)):
         client = clients[number % len(clients)]
         if number >= len(clients) and number - len(clients) < count:
             tasks.append(str(client.answer()["task"]["id"]))
         if number < count:
-            client.ask_to_send(text)
+            client.ask_to_send(text, wait)
     return tasks

@@ -1,6 +1,7 @@
 """The same agent behind two servers: the a2a-sdk's own handler and stores, and Synapse's.
 
-The agent waits until it is told to go, then says its chunks and is done. All run on the same web server.
+The agent answers ECHO at once with the same text. With any other message it waits until it is told to go,
+then says its chunks and is done. All run on the same web server.
 """
 
 from __future__ import annotations
@@ -26,16 +27,17 @@ from starlette.routing import BaseRoute, Route
 
 from benchmarks.table import SDK, SDK_SQLITE, SYNAPSE
 from synapse.server.about import About
-from synapse.server.app import HttpServer
+from synapse.server.http_server import HttpServer
 from synapse.server.outbound import Outbound
 from synapse.server.standard.card import agent_card
 from synapse.server.standard.routes import standard_routes
 from synapse.tasks.engine import Limits, TaskEngine
 from synapse.tasks.store import TaskStore
-from synapse.tasks.task import Json, Task
+from synapse.tasks.task import Json, Task, message_text
 
 CHUNKS, SIZE = 1000, 1024
 QUEUE = 20_000
+ECHO = "echo"
 _CHUNK = "x" * SIZE
 
 ABOUT = About(
@@ -61,6 +63,10 @@ class _Executor(AgentExecutor):
         await event_queue.enqueue_event(task)
         updater = TaskUpdater(event_queue, task.id, task.context_id)
         await updater.start_work()
+        if context.get_user_input() == ECHO:
+            await updater.add_artifact([pb.Part(text=ECHO)], artifact_id="reply")
+            await updater.complete()
+            return
         await self._go.wait()
         for number in range(CHUNKS):
             await updater.add_artifact([pb.Part(text=_CHUNK)], artifact_id="reply", append=number > 0)
@@ -87,13 +93,16 @@ class _Courier:
 
     async def _carry(self, task: Task) -> None:
         self._engine.given(task)
+        if message_text(task.message) == ECHO:
+            self._engine.finish(task, ECHO, "exact")
+            return
         await self._go.wait()
         for _ in range(CHUNKS):
             self._engine.progress(task, _CHUNK, append=True)
             await asyncio.sleep(0)  # as often as the other one lets others run
         self._engine.finish(task, _CHUNK, "exact")
 
-    async def answer(self, task: Task, text: str, by: Json | None) -> None:
+    async def answer(self, task: Task, text: str, by: Json | None, question: str = "") -> None:
         raise NotImplementedError
 
 

@@ -20,10 +20,11 @@ from benchmarks import proc
 from benchmarks.peers import COMMAND, PYTHON, Peers, Place, wait
 from benchmarks.rpc import Client, send_many, take_all
 from benchmarks.table import BARE, SDK, SDK_SQLITE, SYNAPSE, Row, median, percentile
-from benchmarks.task_servers import CHUNKS, SIZE
+from benchmarks.task_servers import CHUNKS, ECHO, SIZE
 from synapse.registry import Entry
 
 ROUNDS, WARM = 200, 10
+ECHOES = 2_000
 OVER = 100.0  # milliseconds that a task may take longer than the agent does
 TASKS, AT_ONCE, CLIENTS = 10_000, 96, 8  # the queue takes 100
 SDK_TASKS = {SDK: 2_000, SDK_SQLITE: 200}
@@ -35,17 +36,44 @@ _AGENT = f"{PYTHON} -m synapse.dummy_agent"
 _MODES = {"": "{}\r\n", " --tui": "\x1b]0;✳ dummy"}  # what shows that the reply is there
 
 
-def run() -> list[Row]:
-    rows: list[Row] = []
+def run() -> Iterator[Row]:
+    """The rows one after the other, so that those of earlier measurements are kept if a later one fails."""
     peers = Peers(SDK, SDK_SQLITE, SYNAPSE)
     with peers.attempt(SDK_SQLITE):
         if not all(map(importlib.util.find_spec, ("sqlalchemy", "aiosqlite"))):
             raise RuntimeError("sqlalchemy and aiosqlite are not installed")
-    for measure in (_round_trips, _queue, _streams, _listeners, _start_up):
+    for measure in (_echoes, _round_trips, _queue, _streams, _listeners, _start_up):
         with Place() as place:
             place.env["SYNAPSE_LIMITS__RATE"] = "0"  # else 200 requests a second is the answer
-            rows += measure(place, peers)
-    return rows
+            yield from measure(place, peers)
+
+
+# --- an echo -----------------------------------------------------------------------------------------------
+
+
+def _echoes(place: Place, peers: Peers) -> list[Row]:
+    """SendMessage to an agent that answers at once, behind Synapse's handler and behind the SDK's."""
+    rates, p50 = {}, {}
+    for kind in (SDK, SYNAPSE):
+        if kind in peers:
+            with peers.attempt(kind), _served(kind, place) as server, _clients(server.port) as clients:
+                taken = [_echo(clients[0]) for _ in range(WARM + ROUNDS)][WARM:]
+                p50[kind] = median(taken) * 1e3
+                started = time.perf_counter()
+                send_many(clients, ECHOES, ECHO, wait=True)
+                rates[kind] = ECHOES / (time.perf_counter() - started)
+    return [
+        Row("SendMessage to an echo, p50", "ms", p50),
+        Row(f"SendMessage to an echo, {CLIENTS} clients", "1/s", rates),
+    ]
+
+
+def _echo(client: Client) -> float:
+    started = time.perf_counter()
+    task = client.send(ECHO, wait=True)
+    if task["artifacts"][0]["parts"][0]["text"] != ECHO:
+        raise RuntimeError(f"{ECHO!r} was answered with {task['artifacts']}")
+    return time.perf_counter() - started
 
 
 # --- a task and its reply ----------------------------------------------------------------------------------

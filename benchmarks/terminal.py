@@ -64,6 +64,12 @@ class Terminal:
         while self._read(quiet, "its next output"):
             pass
 
+    def settle(self, seconds: float) -> None:
+        """Read what comes within this time."""
+        deadline = time.monotonic() + seconds
+        while (left := deadline - time.monotonic()) > 0:
+            self._read(left, "its next output")
+
     def _read(self, patience: float, missing: str) -> bytes:
         """What has been written, or nothing after `patience` seconds."""
         if not self._poll.poll(patience * 1000):

@@ -22,25 +22,43 @@ STEP = 0.05
 GRACE = 0.5  # seconds around a change in which either answer is right: the title itself lags
 COMPOSER_GRACE = 2.0  # the same for the composer: while the output never pauses, two looks must agree
 BUSY = {"claude": r"^[⠀-⣿◐◑◒◓]", "gemini": r"^✦", "codex": r"state=working"}
+LINE_BY_LINE = ("aider",)  # while it works it has no composer
+# Another CLI says it in a way that is not yet there when it starts: what the scripted model did, as marked.
+MARKED = {"ready": "READY", "enter": "PROCESSING", "answered": "READY"}
 OSC = re.compile(r"\x1b\](\d+);([^\x07\x1b]*)(?:\x07|\x1b\\)")
 
 
 def truth(case: Path, end: float) -> list[tuple[float, str]]:
     """[time, status], from the CLI's own signals and the marked prompts."""
     cli = case.parent.name
+    if cli not in BUSY:
+        return _marked(case, end)
     wanted = ("7501",) if cli == "codex" else ("0", "2")
     with gzip.open(case / "session.cast.gz", "rt") as file:
         events = [json.loads(line) for line in file][1:]
     changes = []
     for at, kind, data in events:
+        if cli not in BUSY and kind == "m" and data in MARKED:
+            changes.append((at, MARKED[data]))
         for number, payload in OSC.findall(data) if kind == "o" else []:
-            if number in wanted:
+            if number in wanted and cli in BUSY:
                 changes.append((at, "PROCESSING" if re.search(BUSY[cli], payload) else "READY"))
     for prompt in json.loads((case / "prompts.json").read_text()):
         until = prompt["until"] or end
         after = [status for at, status in changes if at <= until][-1:] or ["READY"]
         changes = [(at, status) for at, status in changes if not prompt["from"] <= at < until]
         changes += [(prompt["from"], "INPUT_REQUIRED"), (until, after[0])]
+    return sorted(changes)
+
+
+def _marked(case: Path, end: float) -> list[tuple[float, str]]:
+    """For a CLI without such signals: from Enter to the model's last word, as the recording was marked."""
+    with gzip.open(case / "session.cast.gz", "rt") as file:
+        marks = [json.loads(line) for line in file][1:]
+    means = {"ready": "READY", "enter": "PROCESSING", "answered": "READY"}
+    changes = [(at, means[what]) for at, kind, what in marks if kind == "m" and what in means]
+    for prompt in json.loads((case / "prompts.json").read_text()):
+        changes += [(prompt["from"], "INPUT_REQUIRED"), (prompt["until"] or end, "PROCESSING")]
     return sorted(changes)
 
 
@@ -74,13 +92,17 @@ def compare(case: Path, result: Replayed) -> dict[str, int]:
 def composer(case: Path, result: Replayed) -> dict[str, int]:
     """How many moments the composer was seen as it was; a dialog may also be seen as no composer at all."""
     changes = typed(case, result.end)
+    working = truth(case, result.end) if case.parent.name in LINE_BY_LINE else []
     counts = {"composer": 0, "seen": 0, "unknown": 0}
     moment = changes[0][0] if changes else result.end
     while moment < result.end:
         _, state, text = next(change for change in reversed(changes) if change[0] <= moment)
-        near = any(0 <= moment - at <= COMPOSER_GRACE for at, _, _ in changes)
+        moments = [*(change[0] for change in changes), *(change[0] for change in working)]
+        near = any(0 <= moment - at <= COMPOSER_GRACE for at in moments)
         seen = result.composer_at(moment)
         states = (DIALOG, ABSENT) if state == DIALOG else (state,)
+        if case.parent.name in LINE_BY_LINE and status_at(working, moment) == "PROCESSING":
+            states = (ABSENT,)
         counts["composer"] += 1
         counts["unknown"] += seen.state == UNKNOWN and not near
         counts["seen"] += near or (seen.state in states and (seen.text or text) == text)
@@ -131,7 +153,7 @@ def recordings() -> None:
         + " |"
     )
     print("|---|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|")
-    for cli in ("claude", "codex", "gemini"):
+    for cli in sorted({case.parent.name for case in cases()}):
         for channels in (True, False):
             sums: Counter[str] = Counter()
             waits: list[float] = []

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from synapse.peers import control
+from synapse.selftest.driver import Driver
 from tests.real.clis import CLIS
-from tests.real.driver import Driver
 from tests.real.install import Installed, install
 from tests.real.model_server import ModelServer, expected
 from tests.real.scenarios import NOTES, NOTES_TEXT

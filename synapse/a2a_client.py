@@ -9,6 +9,7 @@ from typing import Unpack
 from synapse.peers.base import Waiting
 from synapse.peers.external.agents import ExternalAgent, ExternalAgentRegistry
 from synapse.peers.external.client import ExternalClient
+from synapse.peers.external.credentials import Credentials
 from synapse.peers.external.peer import ExternalPeer
 from synapse.peers.local import LocalPeer, entry_at
 from synapse.peers.origin import Origin
@@ -16,8 +17,8 @@ from synapse.peers.task import A2AMessage, A2ATask, OnEvent, StillWorking
 from synapse.registry import AgentRegistry, Entry
 
 __all__ = [
-    "A2AClient", "A2AMessage", "A2ATask", "AsyncA2AClient", "ExternalAgent", "ExternalAgentRegistry",
-    "Origin", "StillWorking",
+    "A2AClient", "A2AMessage", "A2ATask", "AsyncA2AClient", "Credentials", "ExternalAgent",
+    "ExternalAgentRegistry", "Origin", "StillWorking",
 ]  # fmt: skip
 
 TIMEOUT = 300.0  # seconds to wait for a reply; after that nothing is canceled
@@ -83,8 +84,14 @@ class AsyncA2AClient:
     async def cancel_local_task(self, endpoint: Target, task_id: str) -> A2ATask:
         return await self._at(endpoint).cancel(task_id)
 
-    async def discover(self, url: str, alias: str | None = None, token: str | None = None) -> ExternalAgent:
-        return await self.external.discover(url, alias, token)
+    async def discover(
+        self,
+        url: str,
+        alias: str | None = None,
+        token: str | None = None,
+        credentials: Credentials | None = None,
+    ) -> ExternalAgent:
+        return await self.external.discover(url, alias, token, credentials)
 
     async def refresh(self, alias: str) -> tuple[ExternalAgent, list[str]]:
         """Read a card again. Returns the agent, and which parts of the card have changed."""
@@ -162,8 +169,14 @@ class A2AClient:
         self.registry = self.core.registry
         self.timeout = timeout
 
-    def discover(self, url: str, alias: str | None = None, token: str | None = None) -> ExternalAgent:
-        return asyncio.run(self.core.discover(url, alias, token))
+    def discover(
+        self,
+        url: str,
+        alias: str | None = None,
+        token: str | None = None,
+        credentials: Credentials | None = None,
+    ) -> ExternalAgent:
+        return asyncio.run(self.core.discover(url, alias, token, credentials))
 
     def send_to_local(
         self,

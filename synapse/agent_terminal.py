@@ -5,17 +5,17 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from synapse.agents.base import Channel
-from synapse.keys.typed import CLEARED, SUBMITTED, TYPED, what_was_typed
-from synapse.profiles.loader import Profile
+from synapse.agents.senders import SenderNotes
+from synapse.keys.typed import CLEARED, MOVED, SUBMITTED, TYPED, what_was_typed
+from synapse.profiles.loader import Profile, interrupt_steps
 from synapse.relay import wire
-from synapse.relay.injector import DONE
-from synapse.relay.keyboard import DRAFT_LIMIT
 from synapse.terminal.screen import Screen, make_screen
 from synapse.watch.observer import Observer
 from synapse.watch.screen.composer import ABSENT, DIALOG, DRAFT, EMPTY, UNKNOWN, Seen
 from synapse.watch.status import Verdict
 
 CONTEXT_LENGTH = 2000
+TERMINAL = "terminal"  # who types: the human at the agent's own terminal
 AFTER_ESCAPE = Seen(UNKNOWN, why="Escape was pressed: a shell may take the next keys as commands")
 
 TakeCommand = Callable[[Mapping[str, Any], Callable[[str | None], None]], None]
@@ -44,12 +44,17 @@ class AgentTerminal:
         self._send = send
         self._clock = clock
         self._edits_lines = edits_lines
+        self.senders = SenderNotes(clock)  # of events
         self.keys = 0  # how often a human has typed, as far as the host knows
+        self.limited_until: float | None = None  # the end of the CLI's usage limit, as wall clock
         self.written = 0  # bytes that the agent has written, as far as the host knows
         self.draft = False  # a human has typed text and not submitted it, as far as the keys tell
         self.draft_text: str | None = ""  # the text, if the keys tell it
         self.last_key = -1e9
-        self._typings = 0  # how often a human or a request has typed
+        self.typings = 0  # how often a human or a request has typed
+        self.decisions = 0  # of these, how often not only arrow keys, which answer no question
+        self.typing: dict[str, Any] | None = None  # who has typed last, and when (Unix time, whole seconds)
+        self.status_since = time.time()
         self._told: tuple[Seen, int, int] | None = None  # of the composer: what, after which typing and key
         self._change_callbacks: list[Callable[[], None]] = []
         self._on_command: TakeCommand | None = None
@@ -82,6 +87,8 @@ class AgentTerminal:
 
     def resized(self, cols: int, rows: int) -> None:
         self.screen.resize(cols, rows)
+        for callback in self._change_callbacks:
+            callback()
 
     def console_changed(self, present: bool) -> None:
         """A human's terminal answers terminal queries itself; without one, the emulator does."""
@@ -91,8 +98,9 @@ class AgentTerminal:
         self, what: int, count: int, empty: bool, text: str | None, line: str | None = None
     ) -> None:
         """`text` is what is in the composer then, `line` what was submitted; each is None if unknown."""
+        is_human = count != self.keys  # else these are keys that came over HTTP
         self.keys = count
-        self._typed(what, empty, text, line)
+        self._typed(what, empty, text, line, by=TERMINAL if is_human else "")
 
     def command(self, command: Mapping[str, Any]) -> None:
         """A human has typed a line for another agent (wire.COMMAND), or an invalid one (wire.REFUSED)."""
@@ -124,9 +132,12 @@ class AgentTerminal:
         if self.draft:
             self.last_key = self._clock()  # Synapse types nothing for a while
 
-    def _typed(self, what: int, empty: bool, text: str | None, line: str | None = None) -> None:
+    def _typed(self, what: int, empty: bool, text: str | None, line: str | None = None, by: str = "") -> None:
         self.last_key = self._clock()
-        self._typings += 1
+        if by:
+            self.typing = {"by": by, "at": int(time.time())}
+        self.typings += 1
+        self.decisions += what != MOVED
         self.set_draft(empty, text)
         self.observer.key(what == SUBMITTED, self.last_key, line, text=bool(text))
         for callback in self._change_callbacks:
@@ -172,10 +183,10 @@ class AgentTerminal:
         seen = self.composer
         typings, key = (-1, -1) if self._told is None else self._told[1:]
         if self.observer.is_composer_current:
-            typings, key = self._typings, self.keys
+            typings, key = self.typings, self.keys
         if (told := (seen, typings, key)) != self._told:
             self._told = told
-            text = seen.text if seen.text is None or len(seen.text) <= DRAFT_LIMIT else None
+            text = seen.text if seen.text is None or len(seen.text) <= wire.DRAFT_LIMIT else None
             frame = {
                 "state": seen.state,
                 "text": text,
@@ -188,18 +199,21 @@ class AgentTerminal:
 
     def explain(self) -> dict[str, Any]:
         seen = self.composer
-        composer = {"state": seen.state, "text": seen.text, "why": seen.why}
-        return self.observer.explain(self._clock()) | {"composer": composer}
+        ruled = self.observer.sees_composer
+        composer = {"state": seen.state, "text": seen.text, "why": seen.why, "ruled": ruled}
+        notes = self.senders.sentences()
+        more = {"composer": composer, "limited_until": self.limited_until, "notes": notes}
+        return self.observer.explain(self._clock()) | more
 
     def write(self, data: str, submit_seq: str | None = None) -> None:
         self.type_keys(data.encode() + (submit_seq or "").encode())
 
-    def type_keys(self, data: bytes) -> None:
-        """Type keys that come over HTTP, not from the human's terminal."""
+    def type_keys(self, data: bytes, by: str = "a command") -> None:
+        """Type keys that come over HTTP, not from the human's terminal. `by` tells viewers who types."""
         self._type(data)
         what = what_was_typed(data)
-        draft = what == TYPED or (self.draft and what not in (SUBMITTED, CLEARED))
-        self._typed(what, not draft, None if draft else "")
+        draft = what in (TYPED, MOVED) or (self.draft and what not in (SUBMITTED, CLEARED))
+        self._typed(what, not draft, None if draft else "", by=by)
 
     def take_commands(
         self,
@@ -237,7 +251,7 @@ class AgentTerminal:
         wanted."""
 
         def finished(outcome: str) -> None:
-            if outcome == DONE and draft is not None:
+            if outcome == wire.DONE and draft is not None:
                 self.draft, self.draft_text = bool(draft), draft
             done(outcome)
 
@@ -256,7 +270,9 @@ class AgentTerminal:
         self._send(wire.pack_json(wire.INJECT, request))
 
     def interrupt(self) -> None:
-        self._type(self.profile.interrupt_keys)
+        """Press the interrupt keys once."""
+        steps = interrupt_steps(self.profile)
+        self.inject(f"interrupt/{self._clock()}", steps, lambda outcome: None, careful=False)
 
     def stop(self) -> None:
         self._send(wire.pack(wire.STOP))
@@ -285,5 +301,6 @@ class AgentTerminal:
         self._send(wire.pack(wire.TYPE, data))
 
     def _on_status(self, verdict: Verdict) -> None:
+        self.status_since = time.time()
         for callback in self._status_callbacks:
             callback(verdict.status)

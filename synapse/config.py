@@ -16,6 +16,7 @@ from synapse.base.schema import (
     Choice,
     Integer,
     Kind,
+    ListOf,
     MappingOf,
     Number,
     RecordOf,
@@ -85,6 +86,24 @@ class Push(Record):
     allow_private: bool = field(Boolean(), False, "allow push notifications to private networks")
 
 
+class Notify(Record):
+    command: list[str] = field(Words(), [], "run for each event, which it gets as JSON on standard input")
+    terminal: bool = field(Boolean(), False, "tell the terminal of the agent (OSC 9 or 777)")
+    toast: bool = field(Boolean(), False, "show here what other agents ask")
+    events: list[str] = field(
+        ListOf(Choice("question", "finished", "failed")),
+        ["question", "finished", "failed"],
+        "of `command` and `terminal`: the agent asks, has finished a turn, has failed in one",
+    )
+    finished_after: float = field(Number(0, 604800), 30, "seconds; `finished` only of turns that took longer")
+
+
+class ConversationBudget(Record):
+    turns: int = field(Integer(0, 10**9), 0, "turns of all agents in one conversation; 0: no limit")
+    tokens: int = field(Integer(0, 10**12), 0, "tokens, where the CLIs report them; 0: no limit")
+    messages: int = field(Integer(0, 10**9), 0, "messages that agents send in one conversation; 0: no limit")
+
+
 class Routing(Record):
     max_hops: int = field(Integer(0, 1000), 8, "agents that a message may pass through; 0: no limit")
     draft_patience: int = field(
@@ -94,6 +113,26 @@ class Routing(Record):
     )
     pair_per_minute: int = field(
         Integer(0, 100_000), 20, "messages a minute from one agent to another; 0: no limit"
+    )
+    budget: ConversationBudget = field(RecordOf(ConversationBudget))
+
+
+class MachineSettings(Record):
+    ssh: list[str] = field(
+        Words(), ["ssh"], "the command for machines, with options of your own: `ssh -F FILE`"
+    )
+    keep: float = field(Number(1, 604800), 600, "seconds for which an unused connection is kept")
+
+
+class Mesh(Record):
+    allow: list[str] = field(
+        Words(),
+        ["own"],
+        "who may send to agents of this machine: own (machines of the same user), all, or a machine; "
+        "`WHO:AGENT` for one agent only",
+    )
+    keep_tasks: bool = field(
+        Boolean(), False, "tasks in the mailbox of an agent that ends wait for its return instead of failing"
     )
 
 
@@ -130,6 +169,9 @@ class Settings(Record):
     push: Push = field(RecordOf(Push))
     grpc_port: int = field(Integer(0, 65535), 0, "the port for A2A over gRPC; 0: none")
     routing: Routing = field(RecordOf(Routing))
+    notify: Notify = field(RecordOf(Notify))
+    machines: MachineSettings = field(RecordOf(MachineSettings))
+    mesh: Mesh = field(RecordOf(Mesh))
     agents: dict[str, AgentSettings] = field(
         MappingOf(_AGENT, is_name, "a name of letters, digits, _ and -", null=True),
         {},
@@ -197,7 +239,10 @@ def _read_agents(read: dict[str, Any], path: str, values: dict[str, Any], origin
         given = {key: value for key, value in (given or {}).items() if value is not None}
         port = given.get("port")
         if port in ports:
-            raise ConfigError(f"{path}: agents.{name}.port is {port}, which agents.{ports[port]} has already")
+            raise ConfigError(
+                f"{path}: agents.{name}.port is {port}, which agents.{ports[port]} has already: "
+                "choose another."
+            )
         if port is not None:
             ports[port] = name
         for key, value in {**_AGENT.defaults, "profile": name, **given}.items():

@@ -29,7 +29,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from synapse.a2a_client import A2AClient
-from synapse.base import paths
+from synapse.base import paths, processes
 from synapse.errors import SynapseError, TargetError
 from synapse.input_detector import InputRequiredDetector
 from synapse.input_router import InputRouter
@@ -122,7 +122,7 @@ class TerminalController:
         handlers = {number: signal.getsignal(number) for number in signal.valid_signals()}
         wakeup = signal.set_wakeup_fd(-1)
         try:
-            return run_agent(
+            status = run_agent(
                 unpack_profile(self._packed),
                 (),
                 self._name,
@@ -132,6 +132,7 @@ class TerminalController:
                 token=take_token(None, None),
                 packed=self._packed,
             )
+            return processes.shell_status(status)
         finally:
             self.entry = None
             signal.set_wakeup_fd(wakeup)
@@ -150,7 +151,9 @@ class TerminalController:
         deadline = time.monotonic() + STOP_PATIENCE
         while self.running:
             if time.monotonic() > deadline:
-                raise SynapseError(f"{self.entry['name']} did not end within {STOP_PATIENCE:g} s.")
+                raise SynapseError(
+                    f"{self.entry['name']} did not end within {STOP_PATIENCE:g} s: `synapse stop` kills it."
+                )
             time.sleep(0.02)
         if self.process is not None:
             self.process.wait(STOP_PATIENCE)

@@ -11,7 +11,7 @@ import fcntl
 import os
 import time
 
-from synapse.base import files, jsontext, paths
+from synapse.base import files, jsontext, paths, processes
 from synapse.base.digest import sha256_hex
 from synapse.errors import NoSuchAgent, SynapseError, TargetError, UsageError
 
@@ -65,7 +65,7 @@ class AgentRegistry:
     ) -> tuple[str, str]:
         """An id and a name that no live agent has. Call it inside `mutex`."""
         instance = 1
-        while (agent_id := self.get_agent_id(agent_type, working_dir, instance)) in live:
+        while self.is_alive(agent_id := self.get_agent_id(agent_type, working_dir, instance)):
             instance += 1
         taken = {str(entry["name"]).casefold(): entry for entry in live.values()}
         if name is not None:
@@ -81,6 +81,13 @@ class AgentRegistry:
             number += 1
             chosen = f"{agent_type}-{number}"
         return agent_id, chosen
+
+    def is_ending(self, agent_type: str, working_dir: str, live: dict[str, Entry]) -> bool:
+        """Whether an agent that ends, and is not listed any more, still has the first free id."""
+        instance = 1
+        while (agent_id := self.get_agent_id(agent_type, working_dir, instance)) in live:
+            instance += 1
+        return self.is_alive(agent_id)
 
     def mutex(self) -> _Mutex:
         """Held while an agent starts: only one process at a time chooses a name and a port."""
@@ -117,8 +124,15 @@ class AgentRegistry:
         self._write(agent_id, entry)
         return entry
 
-    def unregister(self, agent_id: str) -> None:
+    def lock_descriptors(self) -> list[int]:
+        return list(self._locks.values())
+
+    def withdraw(self, agent_id: str) -> None:
+        """Remove the entry. The id is taken until `unregister`."""
         _unlink(self._file(agent_id, "json"))
+
+    def unregister(self, agent_id: str) -> None:
+        self.withdraw(agent_id)
         fd = self._locks.pop(agent_id, None)
         if fd is not None:
             _unlink(self._file(agent_id, "lock"))
@@ -127,15 +141,35 @@ class AgentRegistry:
     def update_status(self, agent_id: str, status: str) -> bool:
         """Change the status of a live agent; False when there is no such agent."""
         _check_status(status)
+        return self.update(agent_id, status=status)
+
+    def update(self, agent_id: str, **changed: object) -> bool:
+        """Change fields of a live agent's entry; None removes one. False when there is no such agent."""
         entry = self._read(agent_id)
-        if entry is None or not self.is_alive(agent_id):
+        return entry is not None and self.publish(entry, **changed)
+
+    def publish(self, entry: Entry, **changed: object) -> bool:
+        """List a live agent, with these changes, even if its file was removed or damaged. False if it has
+        ended."""
+        agent_id = str(entry["agent_id"])
+        if not self.is_alive(agent_id):
             return False
-        if entry.get("status") != status:
-            self._write(agent_id, {**entry, "status": status})
+        known = self._read(agent_id)
+        merged = {key: value for key, value in {**(known or entry), **changed}.items() if value is not None}
+        if merged != known:
+            self._write(agent_id, merged)
         return True
 
+    def keep_lock(self, agent_id: str) -> None:
+        """Take the lock again if its file was removed: without it this agent counts as dead."""
+        held = self._locks.get(agent_id)
+        if held is not None and not _same_file(held, self._file(agent_id, "lock")):
+            self._make_dir()
+            self._take_lock(agent_id)
+            os.close(held)
+
     def list_agents(self) -> dict[str, Entry]:
-        """The live agents by id, oldest first. Removes the files of agents that have died."""
+        """The live agents by id, oldest first. Removes the files of agents that have died, and no others."""
         live, dead = self._sort_out()
         if dead:
             try:
@@ -146,7 +180,10 @@ class AgentRegistry:
         return live
 
     def is_agent(self, sender: Mapping[str, object]) -> bool:
-        """Whether the sender has the id, the name or the type of a running agent."""
+        """Whether the sender has the id, the name or the type of a running agent, or is an agent of another
+        machine: those have an id, and a name with the machine (`name@machine`)."""
+        if sender.get("id") and "@" in str(sender.get("name") or ""):
+            return True
         said = {str(sender[key]).casefold() for key in ("id", "name") if sender.get(key)}
         return any(
             said & {agent_id, *(str(entry[key]).casefold() for key in ("name", "agent_type"))}
@@ -170,10 +207,11 @@ class AgentRegistry:
         for name in names:
             if name.endswith(".json"):
                 agent_id = name[:-5]
-                if not self.is_alive(agent_id):
+                if self.is_alive(agent_id):
+                    if (entry := self._read(agent_id)) is not None:
+                        live.append(entry)
+                elif self._is_dead(agent_id):
                     dead.append(agent_id)
-                elif (entry := self._read(agent_id)) is not None:
-                    live.append(entry)
         live.sort(key=lambda entry: (str(entry.get("started_at", "")), str(entry["name"])))
         return {str(entry["agent_id"]): entry for entry in live}, dead
 
@@ -182,25 +220,7 @@ class AgentRegistry:
 
         `but` is the id of an agent to leave out."""
         live = [entry for entry in self.list_agents().values() if entry["agent_id"] != but]
-        wanted = target.casefold()
-        here = working_dir or current_dir()
-        exact = [e for e in live if str(e["name"]).casefold() == wanted or e["agent_id"] == wanted]
-        if len(exact) == 1 and exact[0]["agent_type"] != exact[0]["name"]:
-            return exact[0]
-        of_type = [e for e in live if str(e["agent_type"]).casefold() == wanted]
-        in_here = [e for e in of_type if e["working_dir"] == here]
-        by_port = [e for e in live if f"{e['agent_type']}-{e['port']}".casefold() == wanted]
-        by_prefix = [e for e in live if len(wanted) >= 4 and str(e["agent_id"]).startswith(wanted)]
-        for candidates in (in_here, exact, of_type, by_port, by_prefix):
-            if len(candidates) == 1:
-                return candidates[0]
-            both = [e for e in candidates if e in exact]
-            if len(both) == 1:
-                return both[0]
-            if candidates:
-                names = ", ".join(f"{e['name']} ({e['working_dir']})" for e in candidates)
-                raise TargetError(f"{target!r} could be any of {names}: use one of these names.")
-        raise NoSuchAgent(_no_such_agent(target, live))
+        return resolve_among(live, target, working_dir or current_dir())
 
     def stale_files(self) -> list[str]:
         """Files of agents that have died, which `list_agents` would remove."""
@@ -208,8 +228,19 @@ class AgentRegistry:
             names = sorted(os.listdir(self.registry_dir))
         except OSError:
             return []
-        stale = [name for name in names if name != ".mutex" and not self.is_alive(name.split(".")[0])]
+        ours = (name for name in names if name.endswith((".json", ".lock")))
+        stale = [name for name in ours if self._is_dead(name.rpartition(".")[0])]
         return [os.path.join(self.registry_dir, name) for name in stale]
+
+    def _is_dead(self, agent_id: str) -> bool:
+        """Whether these are files of an agent, and it has certainly ended. Others may keep files here too."""
+        entry, has_lock = self._read(agent_id), os.path.exists(self._file(agent_id, "lock"))
+        if entry is None and not (has_lock and _is_digest(agent_id)):
+            return False
+        if has_lock:
+            return not self.is_alive(agent_id)
+        pid = None if entry is None else entry["pid"]  # somebody removed the lock
+        return isinstance(pid, int) and not processes.is_running(pid)
 
     def _file(self, agent_id: str, suffix: str) -> str:
         return os.path.join(self.registry_dir, f"{agent_id}.{suffix}")
@@ -227,7 +258,8 @@ class AgentRegistry:
         except (OSError, ValueError):
             return None
         needed = ("agent_id", "name", "agent_type", "port", "status", "pid", "working_dir", "endpoint")
-        return entry if isinstance(entry, dict) and all(key in entry for key in needed) else None
+        is_ours = isinstance(entry, dict) and all(key in entry for key in needed)
+        return entry if is_ours and entry["agent_id"] == agent_id else None
 
     def _write(self, agent_id: str, entry: Entry) -> None:
         path = self._file(agent_id, "json")
@@ -273,9 +305,31 @@ class AgentRegistry:
 
     def _clear_away(self, agent_ids: Sequence[str]) -> None:
         for agent_id in agent_ids:
-            if not self.is_alive(agent_id):
+            if self._is_dead(agent_id):
                 _unlink(self._file(agent_id, "json"))
                 _unlink(self._file(agent_id, "lock"))
+
+
+def resolve_among(live: Sequence[Entry], target: str, here: str) -> Entry:
+    """The one entry that `target` means; of several of a type, the one in the directory `here`."""
+    wanted = target.casefold()
+    exact = [e for e in live if str(e["name"]).casefold() == wanted or e["agent_id"] == wanted]
+    if len(exact) == 1 and exact[0]["agent_type"] != exact[0]["name"]:
+        return exact[0]
+    of_type = [e for e in live if str(e["agent_type"]).casefold() == wanted]
+    in_here = [e for e in of_type if e["working_dir"] == here]
+    by_port = [e for e in live if f"{e['agent_type']}-{e['port']}".casefold() == wanted]
+    by_prefix = [e for e in live if len(wanted) >= 4 and str(e["agent_id"]).startswith(wanted)]
+    for candidates in (in_here, exact, of_type, by_port, by_prefix):
+        if len(candidates) == 1:
+            return candidates[0]
+        both = [e for e in candidates if e in exact]
+        if len(both) == 1:
+            return both[0]
+        if candidates:
+            names = ", ".join(f"{e['name']} ({e['working_dir']})" for e in candidates)
+            raise TargetError(f"{target!r} could be any of {names}: use one of these names.")
+    raise NoSuchAgent(_no_such_agent(target, live))
 
 
 class _Mutex:
@@ -300,6 +354,10 @@ def _failure(what: str, path: str, error: OSError, remedy: str = "make it writab
 def _check_status(status: str) -> None:
     if status not in STATUSES:
         raise ValueError(f"status must be one of {', '.join(STATUSES)}, not {status!r}")
+
+
+def _is_digest(agent_id: str) -> bool:
+    return len(agent_id) == 64 and set(agent_id) <= set("0123456789abcdef")
 
 
 def _same_file(fd: int, path: str) -> bool:

@@ -16,8 +16,10 @@ import signal
 import termios
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from types import TracebackType
 
+from synapse.base import processes
 from synapse.relay.pty import Pty, make_winsize
 from synapse.terminal.screen import make_screen
 
@@ -40,6 +42,7 @@ class Terminal:
         self.pty = Pty.spawn(argv, os.environ if env is None else env, make_winsize(cols, rows), attributes)
         self.screen.on_reply(self.pty.write)
         self._status: int | None = None
+        self._closed = False
 
     @property
     def pid(self) -> int:
@@ -58,7 +61,17 @@ class Terminal:
             except AssertionError:
                 self.pty.signal_session(signal.SIGKILL)
                 self.wait_exit(5.0)
+        self.close()
+        self.pty.reap()
+        with suppress(ChildProcessError):  # reaped already
+            os.waitpid(self.pid, 0)
         os.close(self.pty.master)
+
+    def close(self) -> None:
+        """Close the window, as a human does: what still has the terminal open is hung up."""
+        if not self._closed:
+            self._closed = True
+            self.pty.hang_up()
 
     def type(self, text: str | bytes) -> None:
         self.pty.write(text.encode() if isinstance(text, str) else text)
@@ -104,9 +117,7 @@ class Terminal:
             if self.pty.exited():
                 while self.pump(0.02) and select.select([self.pty.master], [], [], 0.02)[0]:
                     pass
-                _, status = os.waitpid(self.pid, 0)
-                code = os.waitstatus_to_exitcode(status)
-                self._status = 128 - code if code < 0 else code
+                self._status = processes.shell_status(self.pty.status)
             elif time.monotonic() > deadline:
                 raise AssertionError(f"it did not end:\n{self.screen.text()}")
             elif not alive:

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import hypothesis
 import pytest
 
-pytest.register_assert_rewrite("tests.support", "tests.real")
+pytest.register_assert_rewrite("tests.support", "tests.real", "tests.web")
 
 from tests.support.home import Home, new_home  # noqa: E402
 
@@ -18,7 +18,7 @@ hypothesis.settings.register_profile("synapse", deadline=None)
 hypothesis.settings.load_profile("synapse")
 
 # The caller's environment must not change what the tests find: a proxy, a runtime directory, an agent's name.
-_OURS = ("SYNAPSE_REAL", "SYNAPSE_REAL_CLI", "SYNAPSE_GOLDEN")
+_OURS = ("SYNAPSE_REAL", "SYNAPSE_REAL_CLI", "SYNAPSE_GOLDEN", "SYNAPSE_WEB", "SYNAPSE_MESH")
 for _name in sorted({*os.environ} - {*_OURS}):
     if _name.startswith(("SYNAPSE_", "A2A_", "XDG_")) or _name.lower().endswith("_proxy"):
         del os.environ[_name]

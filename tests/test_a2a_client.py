@@ -22,9 +22,10 @@ from synapse.base import processes
 from synapse.errors import Refused, TargetError
 from synapse.peers import local as local_agents
 from synapse.registry import AgentRegistry, Entry
-from synapse.server.app import HttpServer
+from synapse.server.http_server import HttpServer
 from tests.support.dialect_server import Server
 from tests.support.home import Home, wait
+from tests.support.patience import PATIENCE
 
 Events = list[tuple[str, Any]]
 
@@ -56,7 +57,7 @@ def run(
 ) -> None:
     async def main() -> None:
         async with agent(tmp_path) as (server, entry, registry):
-            await test(server, entry, AsyncA2AClient(origin, local=registry, timeout=20))
+            await test(server, entry, AsyncA2AClient(origin, local=registry, timeout=PATIENCE))
 
     asyncio.run(main())
 
@@ -214,7 +215,7 @@ def test_the_origin_is_found_in_the_environment(monkeypatch: pytest.MonkeyPatch)
     assert Origin.from_environment() is None
     monkeypatch.setenv("SYNAPSE_AGENT_ID", "x")
     monkeypatch.setenv("SYNAPSE_AGENT_NAME", "claude")
-    assert Origin.from_environment() == ("x", "claude", True)
+    assert Origin.from_environment() == Origin("x", "claude")
 
 
 # --- lost connections --------------------------------------------------------------------------------------
@@ -238,7 +239,7 @@ async def breaking(tmp_path: Path, script: list[Callable[[asyncio.StreamWriter],
     entry = registry.register("c" * 64, "codex", 8198, name="codex", socket=path)
     server = await asyncio.start_unix_server(serve, path)
     try:
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(PATIENCE):
             yield entry, registry, asked
     finally:
         registry.unregister("c" * 64)

@@ -139,7 +139,7 @@ def test_priority_and_sender_come_with_the_extension() -> None:
         (message("", parts=[{"text": "x", "mediaType": "audio/wav"}]), -32005, "audio/wav"),
         (message("", parts=[{"raw": "aGk=", "mediaType": "x"}]), -32005, "files of any type"),
         ({}, -32602, "Validation"),
-        ("text", -32600, "Invalid Request"),
+        ("text", -32600, "params must be an object"),
         (message("hi", metadata={"x-synapse-task": {"priority": 9}}), -32602, "1 to 5"),
         (message("x" * 2000), -32602, "more than the 1000"),
     ],

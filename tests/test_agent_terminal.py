@@ -144,7 +144,10 @@ def test_text_is_typed_with_what_submits_it(wrapped: Wrapped) -> None:
 def test_interrupt_presses_the_profiles_keys_and_stop_is_the_relays(wrapped: Wrapped) -> None:
     wrapped.controller.interrupt()
     wrapped.controller.stop()
-    assert wrapped.sent == [(wire.TYPE, wrapped.controller.profile.interrupt_keys), (wire.STOP, b"")]
+    (kind, request), last = wrapped.sent
+    keys = wrapped.controller.profile.interrupt_keys.decode()
+    assert kind == wire.INJECT and json.loads(request)["steps"] == [[0.0, keys]]
+    assert last == (wire.STOP, b"")
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from synapse.agents.look import Look
 from synapse.agents.requests import tool_request
 from synapse.delivery.answers import answer_keys
 from synapse.keys.names import parse_key
@@ -160,8 +161,8 @@ def moments(path: Path) -> Iterator[tuple[float, Screen, str]]:
             yield at, screen, state
 
 
-def asked(screen: Screen) -> InputPrompt | None:
-    return InputRequiredDetector().detect_screen(
+def asked(screen: Screen, look: Look | None = None) -> InputPrompt | None:
+    return InputRequiredDetector(look=look).detect_screen(
         screen.text().split("\n"), screen.cursor, screen.cursor_visible
     )
 
@@ -169,9 +170,10 @@ def asked(screen: Screen) -> InputPrompt | None:
 @pytest.mark.parametrize("path", RECORDINGS, ids=lambda p: f"{p.parent.parent.name}-{p.parent.name}")
 def test_every_quiet_moment_of_every_recording(path: Path) -> None:
     expected: list[dict[str, Any]] = json.loads((path.parent / "prompts.json").read_text())
+    look = look_of(built_in_profile(path.parent.parent.name))
     seen = []
     for at, screen, state in moments(path):
-        prompt = asked(screen)
+        prompt = asked(screen, look)
         span = next((span for span in expected if span["from"] <= at < span["until"]), None)
         assert (prompt is not None) == (span is not None), f"at {at}: {prompt}"
         if "Action Required" in screen.title or "blocked" in state:

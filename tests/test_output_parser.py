@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
-import time
+import sys
+from collections.abc import Callable
+from types import FrameType
 from typing import Any, NoReturn
 from unittest.mock import patch
 
@@ -12,6 +14,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from synapse import output_parser
+from synapse.base import fences
 from synapse.output_parser import ArtifactType, OutputParser, ParsedArtifact, StreamingOutputParser
 
 TEXT, CODE, FILE, JSON = ArtifactType.TEXT, ArtifactType.CODE, ArtifactType.FILE, ArtifactType.JSON
@@ -559,25 +562,53 @@ class TestStreaming:
         assert parser.feed("    ```\ntext") + parser.flush() == [ParsedArtifact(TEXT, "```\ntext")]
 
 
-class TestTime:
-    """Linear in the text: what is quadratic would take minutes here, and hours with 10 MB."""
+class Steps:
+    """Counts the lines of the parser that are executed."""
 
-    LINES = ("[\n", "[x\n", '{"a":\n', "[[1],\n", "[1],\n", '["\n', "1234567. \n", "``` `\n")
+    def __init__(self) -> None:
+        self.count = 0
+
+    def __enter__(self) -> Steps:
+        sys.settrace(self._called)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        sys.settrace(None)
+
+    def _called(self, frame: FrameType, event: str, _: object) -> Callable[..., Any] | None:
+        return self._step if frame.f_code.co_filename in (output_parser.__file__, fences.__file__) else None
+
+    def _step(self, frame: FrameType, event: str, _: object) -> Callable[..., Any]:
+        self.count += event == "line"
+        return self._step
+
+
+class TestTime:
+    """Linear in the text: four times the text takes four times the steps. If it were quadratic, 16 times."""
+
+    LINES = (
+        *("[\n", "[x\n", '{"a":\n', "[[1],\n", "[1],\n", '["\n', "1234567. \n"),
+        *("``` `\n", "```a `\n", "```\n"),
+    )
     MARKS = ("[", '{"a":', "- ", "-\t", ")", " ", "\t", "`", "~")
 
     @pytest.mark.parametrize("unit", [*LINES, *MARKS])
     def test_of_parsing_is_linear(self, unit: str) -> None:
-        started = time.process_time()
         for before in ("", "[\n", "Created: ", "[File: ", "```\n", "- - - - "):
-            OutputParser().parse(before + unit * 30_000)
-        assert time.process_time() - started < 10
+            once, four_times = (_steps(before + unit * count) for count in (500, 2000))
+            assert four_times <= 5 * once + 100, before
 
     @pytest.mark.parametrize("size", [1, 1024])
     def test_of_feeding_is_linear(self, size: int) -> None:
-        text = "[\n" * 20_000 + "word " * 20_000 + "\n```\n" + "code\n" * 20_000
-        parser = StreamingOutputParser()
-        started = time.process_time()
+        texts = ["[\n" * count + "word " * count + "\n```\n" + "code\n" * count for count in (300, 1200)]
+        once, four_times = (_steps(text, size) for text in texts)
+        assert four_times <= 5 * once + 100
+
+
+def _steps(text: str, size: int = 1 << 30) -> int:
+    parser = StreamingOutputParser()
+    with Steps() as steps:
         for start in range(0, len(text), size):
             parser.feed(text[start : start + size])
         parser.flush()
-        assert time.process_time() - started < 5
+    return steps.count

@@ -3,6 +3,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import shutil
 import signal
 import socket
 import stat
@@ -91,14 +92,67 @@ def test_a_killed_agent_is_gone_for_every_reader_and_a_live_one_never(registry: 
         holder.stdout.close()
 
 
-def test_foreign_and_broken_files_do_no_harm(registry: AgentRegistry) -> None:
+def test_files_of_others_are_left_alone(registry: AgentRegistry) -> None:
     folder = Path(registry.registry_dir)
     folder.mkdir(parents=True)
-    (folder / "broken.json").write_text("{")
-    (folder / "stray.txt").write_text("hello")
+    mine = {"agent_id": "x", "name": "x", "agent_type": "t", "port": 1, "status": READY, "working_dir": "/"}
+    entry = {**mine, "pid": os.getpid(), "endpoint": ""}
+    others = {
+        "broken.json": "{",
+        "stray.txt": "hello",
+        "package.json": '{"name": "other"}',
+        "package.lock": "",
+        "copy-of-x.json": json.dumps(entry),  # the name of the file is not the agent's id
+        "x.json": json.dumps(entry),  # its lock was removed, but its process lives
+        "y.json": json.dumps({**entry, "agent_id": "y", "pid": "none"}),
+    }
+    for name, text in others.items():
+        (folder / name).write_text(text)
     registry.register("abc", "claude", 8100)
-    assert list(registry.list_agents()) == ["abc"]
+    assert list(registry.list_agents()) == ["abc"] and registry.stale_files() == []
     registry.unregister("abc")
+    assert {name for name in os.listdir(folder) if name != ".mutex"} == set(others)
+
+
+def test_a_process_that_nobody_has_waited_for_is_dead(registry: AgentRegistry) -> None:
+    process = subprocess.Popen(["true"])
+    os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
+    entry = registry.register("abc", "claude", 8100, pid=process.pid)
+    registry.unregister("abc")
+    Path(registry.registry_dir, "abc.json").write_text(json.dumps(entry))
+    assert len(registry.stale_files()) == 1
+    process.wait()
+
+
+def test_what_a_dead_agent_left_is_removed_even_if_it_is_damaged(registry: AgentRegistry) -> None:
+    folder = Path(registry.registry_dir)
+    folder.mkdir(parents=True)
+    for suffix in ("json", "lock"):
+        (folder / f"{'ab' * 32}.{suffix}").write_text("{")
+    assert len(registry.stale_files()) == 2
+    assert registry.list_agents() == {}
+    assert os.listdir(folder) == [".mutex"]
+
+
+def test_an_entry_that_was_removed_or_damaged_is_published_again(registry: AgentRegistry) -> None:
+    entry = registry.register("abc", "claude", 8100)
+    path = Path(registry.registry_dir) / "abc.json"
+    for damage in (path.unlink, lambda: path.write_text("{")):
+        damage()
+        assert registry.list_agents() == {} and registry.publish(entry, status=READY)
+        assert registry.list_agents()["abc"] == {**entry, "status": READY}
+    registry.unregister("abc")
+    assert not registry.publish(entry, status=READY)
+
+
+def test_a_lock_that_was_removed_is_taken_again(registry: AgentRegistry) -> None:
+    entry = registry.register("abc", "claude", 8100)
+    shutil.rmtree(registry.registry_dir)
+    assert not registry.is_alive("abc")
+    registry.keep_lock("abc")
+    assert registry.is_alive("abc") and registry.publish(entry, status=READY)
+    registry.unregister("abc")
+    assert not registry.is_alive("abc")
 
 
 class TestChoosing:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import gc
 import socket
+from collections.abc import MutableMapping
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
@@ -15,6 +17,7 @@ from synapse.server.event_stream import EventStream
 from synapse.tasks.task import text_message
 from tests.support.dialect_courier import KILOBYTE
 from tests.support.dialect_server import Event, Server, events, served, serving
+from tests.support.patience import PATIENCE
 
 
 async def stream(server: Server, text: str) -> list[Event]:
@@ -167,18 +170,31 @@ def test_a_task_that_is_over_is_told_whole_with_the_end_last(tmp_path: Path) -> 
         known = await server.get(f"/tasks/{task_id}/subscribe", headers={"Last-Event-ID": heard[-1].id})
         assert known.status_code == 204
         assert (await server.get("/tasks/nobody/subscribe")).status_code == 404
+        for number in (2**63, 10**30):
+            wrong = {"Last-Event-ID": str(number)}
+            refused = await server.get(f"/tasks/{task_id}/subscribe", headers=wrong)
+            assert refused.status_code == 400 and "Last-Event-ID" in refused.json()["detail"]
 
     served(test, path=tmp_path / "db")
 
 
-def test_silence_is_broken_by_comments() -> None:
+def test_silence_is_broken_by_one_kind_of_comment() -> None:
     async def main() -> None:
         async with serving() as server:
             task = server.engine.submit(text_message("hold"))
-            pieces = dialect_stream.events_of(server.engine, task.id, keepalive=0.01)
-            while (await anext(pieces)) != b": keepalive\n\n":
-                pass
-            await pieces.aclose()
+            stream = EventStream(dialect_stream.events_of(server.engine, task.id), ping=0.01)
+            sent: list[bytes] = []
+
+            async def send(message: MutableMapping[str, Any]) -> None:
+                sent.append(message.get("body", b""))
+
+            async def receive() -> dict[str, str]:
+                while sent.count(b": keepalive\n\n") < 3:
+                    await asyncio.sleep(0.01)
+                return {"type": "http.disconnect"}
+
+            await stream({"type": "http"}, receive, send)
+            assert {piece for piece in sent if piece.startswith(b":")} == {b": keepalive\n\n"}
             assert server.listeners(task.id) == 0
 
     asyncio.run(main())
@@ -246,7 +262,7 @@ def test_a_reader_that_does_not_read_slows_nobody() -> None:
         server.courier.release.set()
         assert text_of(await quick) == "done"
         received = b""
-        stuck.settimeout(10)
+        stuck.settimeout(PATIENCE)
         while not received.endswith(b"0\r\n\r\n"):
             received = received[-100_000:] + await asyncio.to_thread(stuck.recv, 1 << 20)
         assert b'"state": "completed"' in received

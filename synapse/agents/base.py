@@ -39,20 +39,20 @@ class Surroundings:
 
     def argument(self, flag: str) -> str:
         """The value of an option on the agent's command line; empty if it is not known."""
-        for pid in self._pids():
-            try:
-                with open(f"/proc/{pid}/cmdline", "rb") as file:
-                    words = file.read().decode("utf-8", "replace").split("\0")
-            except OSError:
-                continue
+        for pid in self.pids():
+            words = _command_line(pid)
             for word, after in zip(words, [*words[1:], ""], strict=True):
                 if word == flag or word.startswith(f"{flag}="):
                     return after if word == flag else word[len(flag) + 1 :]
         return ""
 
+    def operands(self) -> list[str]:
+        """The words of the agent's command line that are no options: one may be its first prompt."""
+        return [word for word in _command_line(self.child)[1:] if word.strip() and not word.startswith("-")]
+
     def open_files(self, suffix: str) -> list[str]:
         found: dict[str, None] = {}
-        for pid in self._pids():
+        for pid in self.pids():
             folder = f"/proc/{pid}/fd"
             for name in names_in(folder):
                 try:
@@ -65,10 +65,19 @@ class Surroundings:
 
     def reads_terminal(self) -> bool:
         """Whether a process of the agent waits for a line from its terminal, as far as the system tells."""
-        return any(map(processes.reads_terminal, self._pids()))
+        return any(map(processes.reads_terminal, self.pids()))
 
-    def _pids(self) -> list[int]:
+    def pids(self) -> list[int]:
+        """The processes in the agent's terminal."""
         return processes.session_members(self.child) if self.child else []
+
+
+def _command_line(pid: int) -> list[str]:
+    try:
+        with open(f"/proc/{pid}/cmdline", "rb") as file:
+            return file.read().decode("utf-8", "replace").split("\0")
+    except OSError:
+        return []
 
 
 def names_in(folder: str) -> list[str]:
@@ -102,6 +111,8 @@ class Channel:
     name = "none"
     tells = False  # whether it reports turns; if not, the screen is read
     tells_all = False  # whether it reports every turn
+    # Seconds of READY before a turn ends of which it expects more: the human may have refused a tool.
+    patience = 2.0
     session_variable = ""  # in which the CLI gives its tools the id of the conversation
 
     def __init__(self, surroundings: Surroundings) -> None:
@@ -131,6 +142,10 @@ class Channel:
     def on_event(self, event: Mapping[str, Any]) -> list[Fact]:
         return []
 
+    def knows(self, event: Mapping[str, Any]) -> bool:
+        """Whether an event is about the agent's conversation for certain, whichever process has sent it."""
+        return False
+
     def submitted(self, text: str | None = None) -> None:
         """Enter was pressed now; `text` is what was submitted, if that is known."""
 
@@ -142,8 +157,16 @@ class Channel:
         prompt on the screen is about one of them."""
         return ()
 
+    def leave(self) -> list[Fact]:
+        """The running turn is not wanted any more. What ends it, if no key of the CLI does."""
+        return []
+
     def unfinished(self) -> bool:
         """Whether the agent will continue, because the result of a tool is due."""
+        return False
+
+    def is_behind(self, reply: str) -> bool:
+        """Whether the end of a turn with this reply is not in the transcript yet, and so its last tokens."""
         return False
 
     @staticmethod

@@ -15,10 +15,12 @@ class StateSeen:
 
 @dataclass(frozen=True)
 class PromptAccepted:
-    """A turn has begun with this message."""
+    """A turn has begun with this message. `if_idle`: only if none is running, because it may be something
+    that the CLI itself says to its model in the middle of one."""
 
     source: str
     text: str
+    if_idle: bool = False
 
 
 @dataclass(frozen=True)
@@ -36,6 +38,14 @@ class ToolUsed:
     name: str
     key: str = ""
     detail: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class FileChanged:
+    """The agent has changed a file: the tool has done it, and not only asked for it."""
+
+    path: str  # relative to the agent's working directory, or absolute
+    at: float = 0.0  # wall clock; 0: now
 
 
 @dataclass(frozen=True)
@@ -63,7 +73,9 @@ class TurnEnded:
     outcome: str  # completed | interrupted | failed
     reply: str | None = None
     error: dict[str, Any] | None = None
-    denied: str | None = None  # the tool that the human has denied, if that is why it is over
+    denied: bool | None = (
+        None  # interrupted because the human denied a tool; None if the channel does not say
+    )
 
 
 @dataclass(frozen=True)
@@ -74,7 +86,7 @@ class Failed:
     error: dict[str, Any]
 
 
-Fact = StateSeen | PromptAccepted | Said | ToolUsed | TokensUsed | Denied | TurnEnded | Failed
+Fact = StateSeen | PromptAccepted | Said | ToolUsed | FileChanged | TokensUsed | Denied | TurnEnded | Failed
 
 
 def tokens_used(counts: object, read: str, written: str, key: str) -> list[Fact]:

@@ -4,7 +4,10 @@ A folder has any of these modules, and each is imported when it is needed:
 
     channel.py   CHANNEL, a subclass of `synapse.agents.base.Channel`: hooks and transcripts
     flags.py     arguments(args, env): the arguments that make the CLI report what it does;
-                 embedded_arguments(program, args, env), if there are others for `embedded: true`
+                 environment(args, env), if it takes variables for that;
+                 embedded_arguments(program, args, env), if there are others for `embedded: true`;
+                 mcp_arguments(program, server, args, env), if it takes an MCP server for `mcp: true`
+    offline.py   prepare(home, work, url): how to run it against a scripted model (`agents/offline.py`)
     screen.py    LOOK, a `synapse.agents.look.Look`: how the CLI looks, beyond what its profile says
 
 Another package adds a CLI by an entry point of the group `synapse.agents` whose name is the CLI's and whose

@@ -25,7 +25,13 @@ class Composer:
     margin: int = 0  # cells at the right that no text uses
     rows: int = 0  # with this many rows it may have scrolled; 0: it grows with its text
     half: bool = False  # on the alternate screen it grows to about half of the screen, and then scrolls
+    repeats: bool = False  # each further row begins as the first, and text is cut where the row ends
     hidden_cursor: bool = False  # only without `above`: the terminal's cursor is placed, but not shown
+    unless: str = ""  # searched in all of the screen: a page or a dialog whose input looks like the composer
+    # Each of its rows begins with this, and so do a margin above and two rows below it. `below` is as wide as
+    # the composer.
+    bar: str = ""
+    mode: str = ""  # with `bar`: matches the row above `below` while it takes a shell command
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +45,7 @@ class MenuStyle:
     letters: bool = False  # "(y)" after an option is its key; in other CLIs it may be the name of a folder
     question_first: bool = False  # the dialog begins with its question
     needs_hints: bool = False  # the mark is common in text: it counts only above key hints
+    bar: str = ""  # before each row of the dialog, whose options are side by side; a colour marks one of them
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +86,7 @@ class Look:
     line_marks: str = ""  # before a line of the conversation: no dialog reaches above it
     questions: tuple[str, ...] = ()  # always the question, whatever else has a question mark
     permissions: tuple[str, ...] = ()  # questions that run something if the answer is yes
+    about_above: tuple[str, ...] = ()  # questions of one line about a command or file in the lines above them
     hidden: tuple[str, ...] = ()  # rows that stand for what a dialog does not show
     dialog_ends: tuple[str, ...] = ()  # last lines of a dialog that are not made of key hints
     fields: tuple[str, ...] = ()  # fields to type into that no hint announces
@@ -87,6 +95,8 @@ class Look:
     errors_at_start: tuple[ErrorLine, ...] = ()  # with no composer there
     after_error: tuple[str, ...] = ()  # rows between an error and the composer
     stopped: tuple[str, ...] = ()  # how a turn ends that a human has stopped
+    denied: tuple[str, ...] = ()  # what the program says when the human has denied a tool
+    permitted: tuple[str, ...] = ()
     after_stop: tuple[str, ...] = ()  # rows between that and the composer
     reply: Marks = Marks()
 

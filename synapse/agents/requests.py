@@ -4,7 +4,7 @@ import json
 import re
 import shlex
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 SUBJECT = 300  # characters of the line
@@ -14,6 +14,7 @@ _COMMANDS = ("command", "cmd")
 _FILES = ("file_path", "absolute_path", "notebook_path", "path")
 _REASONS = ("description", "justification", "prompt", "instruction")
 _PATCHED = re.compile(r"(?m)^\*\*\* (Add|Update|Delete) File: (.+)$")
+_PATCHING = "apply_patch"  # Codex may call it as a tool or as a command
 _MCP = re.compile(r"mcp__(.+?)__(.+)")
 _ASKING = ("AskUserQuestion", "request_user_input", "ask_user")  # they run nothing: the dialog says it all
 
@@ -24,6 +25,7 @@ class ToolRequest:
 
     subject: str
     detail: str
+    tool: str = ""  # of an MCP server: its name there, which every dialog shows
 
 
 def one_line(text: str) -> str:
@@ -40,9 +42,14 @@ def tool_request(name: str, arguments: object) -> ToolRequest | None:
     if not name or name in _ASKING:
         return None
     given = _object(arguments)
+    if mcp := _MCP.fullmatch(name):  # first: its arguments may be called as those of the CLI's own tools
+        return _of_server(mcp[1], mcp[2], given or {})
     if given is None:
         return _patch(name, _text(arguments))
-    if command := _command(given):
+    command = _command(given)
+    if command.lstrip().startswith(_PATCHING) and _PATCHED.search(command):
+        return _patch(_PATCHING, command)
+    if command:
         return _made(one_line(command), command, _reasons(given))
     if isinstance(patch := given.get("patch") or given.get("input"), str) and _PATCHED.search(patch):
         return _patch(name, patch)
@@ -52,10 +59,19 @@ def tool_request(name: str, arguments: object) -> ToolRequest | None:
         return _made(one_line(f"{name} {url}"), f"{name} {url}", _reasons(given))
     if plan := _text(given.get("plan")):
         return _made(one_line(f"the plan: {plan}"), plan, "")
-    tool = _MCP.fullmatch(name)
-    shown = f"{tool[1]}: {tool[2]}" if tool else name
-    compact = json.dumps(given, ensure_ascii=False) if given else ""
-    return _made(one_line(f"{shown} {compact}"), shown, _rest(given))
+    return _made(one_line(f"{name} {_compact(given)}"), name, _rest(given))
+
+
+def _of_server(server: str, tool: str, given: Mapping[str, Any]) -> ToolRequest:
+    lines = [
+        f"{key}: {value if isinstance(value, str) else json.dumps(value)}" for key, value in given.items()
+    ]
+    made = _made(one_line(f"{server}: {tool} {_compact(given)}"), f"{server}: {tool}", "\n".join(lines))
+    return replace(made, tool=tool)
+
+
+def _compact(given: Mapping[str, Any]) -> str:
+    return json.dumps(given, ensure_ascii=False) if given else ""
 
 
 def _text(value: object) -> str:

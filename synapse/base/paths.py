@@ -3,10 +3,16 @@
 Only `os.path`: this is on the start-up path, and `pathlib` would cost 10 ms.
 """
 
+from __future__ import annotations
+
 import os
 import sys
 
 from synapse.base.digest import sha256_hex
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 
 def synapse_home() -> str:
@@ -32,6 +38,11 @@ def external_dir() -> str:
     return os.path.join(a2a_home(), "external")
 
 
+def machines_dir() -> str:
+    """The machines that are reached by SSH, and what was last seen of them."""
+    return os.path.join(synapse_home(), "machines")
+
+
 def config_file() -> str:
     return os.path.join(synapse_home(), "config.yaml")
 
@@ -46,6 +57,11 @@ def builtin_profiles_dir() -> str:
 
 def _package_dir() -> str:
     return os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+
+
+def runs_dir() -> str:
+    """A directory for each run, and the user's own scripts."""
+    return os.path.join(synapse_home(), "runs")
 
 
 def cache_dir() -> str:
@@ -120,23 +136,71 @@ def attach_socket(agent_id: str) -> str:
     return os.path.join(runtime_dir(), agent_id[:16] + ".tty")
 
 
+def request_fifo(agent_id: str) -> str:
+    """Where a sandboxed agent's commands write what they may not send."""
+    return os.path.join(runtime_dir(), agent_id[:16] + ".requests")
+
+
+def replies_dir(agent_id: str) -> str:
+    """The responses to what came through the FIFO: a file each."""
+    return os.path.join(runtime_dir(), agent_id[:16] + ".replies")
+
+
+def mesh_file() -> str:
+    """Is there while this machine has joined a mesh."""
+    return os.path.join(synapse_home(), "mesh", "joined.json")
+
+
+def view_socket() -> str:
+    """The private socket of a running `synapse view`."""
+    return os.path.join(runtime_dir(), "view.http")
+
+
+def machine_socket(machine: str, suffix: str) -> str:
+    """A file of the connection to a machine. `ssh` adds 17 characters to the path of its own socket."""
+    return os.path.join(runtime_dir(), f"m-{sha256_hex(machine)[:8]}{suffix}")
+
+
+def restored_file(agent: int) -> str:
+    """Says that the terminal of the agent with this process id was restored after its relay was killed."""
+    return os.path.join(runtime_dir(), f"{agent}.restored")
+
+
 def remove_sockets(agent_id: str) -> None:
-    """Remove an agent's sockets, and the directory if it is empty. The caller holds the registry's mutex."""
-    directory = runtime_dir()
-    for path in (control_socket(agent_id), events_socket(agent_id), attach_socket(agent_id)):
-        try:
-            os.unlink(path)
-        except OSError:
-            pass  # never bound, or already gone
+    """Remove an agent's sockets, its FIFO with its replies, and the directory if it is empty. The caller
+    holds the registry's mutex."""
+    directory, replies = runtime_dir(), replies_dir(agent_id)
+    for path in (control_socket, events_socket, attach_socket, request_fifo):
+        _remove(os.unlink, path(agent_id))  # or it was never made
     try:
-        os.rmdir(directory)
+        for name in os.listdir(replies):
+            _remove(os.unlink, os.path.join(replies, name))
     except OSError:
-        pass  # it has sockets of other agents
+        pass
+    _remove(os.rmdir, replies)
+    _remove(os.rmdir, directory)  # unless it has sockets of other agents
+
+
+def _remove(how: Callable[[str], None], path: str) -> None:
+    try:
+        how(path)
+    except OSError:
+        pass
 
 
 def agent_dir(agent_id: str) -> str:
     """What an agent keeps from one run to the next: its tasks, their files, and messages that it sent."""
     return os.path.join(synapse_home(), "agents", agent_id)
+
+
+def awaited_dir(agent_id: str) -> str:
+    """The tasks on other machines whose replies the agent did not wait for: a file each."""
+    return os.path.join(agent_dir(agent_id), "awaited")
+
+
+def starts_file(agent_id: str) -> str:
+    """How the agent was started, each time."""
+    return os.path.join(agent_dir(agent_id), "starts.jsonl")
 
 
 def session_file(agent_id: str) -> str:

@@ -1,6 +1,7 @@
 """Processes that are not children of this one, identified even if a pid is reused."""
 
 import os
+import sys
 import time
 
 TYPE_CHECKING = False
@@ -8,6 +9,24 @@ if TYPE_CHECKING:
     import signal
 else:
     import _signal as signal  # `signal` itself would import `enum`: 5 ms of every start
+
+
+_PR_SET_PDEATHSIG = 1
+_M_ARENA_MAX = -8  # of mallopt
+_SCHED_SETATTR = {"x86_64": 314, "aarch64": 274, "riscv64": 274}  # numbers of the system call
+_RESET_ON_FORK = 1
+_SHORT_TURN = 100_000  # nanoseconds, the least that the kernel allows
+# Where the kernel lets a process sleep that reads a terminal, or waits in select, poll or epoll.
+_INPUT_WAITS = (
+    "wait_woken",
+    "n_tty_read",
+    "do_select",
+    "poll_schedule_timeout",
+    "do_sys_poll",
+    "do_poll",
+    "ep_poll",
+    "do_epoll_wait",
+)
 
 
 def _stat(pid: int) -> list[str]:
@@ -58,12 +77,30 @@ def edits_lines(pid: int) -> bool:
         os.close(terminal)
 
 
-def ancestors() -> list[int]:
-    """The processes above this one, the nearest first; without /proc, only its parent."""
-    found = [os.getppid()]
-    while found[-1] > 1 and (fields := _stat(found[-1])):
+def ancestors(pid: int = 0) -> list[int]:
+    """The processes above `pid`, or above this one, the nearest first; without /proc, only our parent."""
+    if pid:
+        found = [int(parent) for parent in _stat(pid)[1:2]]
+    else:
+        found = [os.getppid()]
+    while found and found[-1] > 1 and (fields := _stat(found[-1])):
         found.append(int(fields[1]))
     return found
+
+
+def session_of(pid: int) -> int:
+    """The session of a process; 0 if the system does not tell, or if its leader is in another namespace."""
+    fields = _stat(pid)
+    return int(fields[3]) if fields else 0
+
+
+def command_of(pid: int) -> str:
+    """The name of its program; empty if the system does not tell."""
+    try:
+        with open(f"/proc/{pid}/comm", encoding="utf-8", errors="replace") as file:
+            return file.read().strip()
+    except OSError:
+        return ""
 
 
 def session_members(session: int) -> list[int]:
@@ -95,23 +132,58 @@ def signal_all(pids: list[int], *signals: int) -> None:
                 break  # it has ended
 
 
-def end_session(session: int, grace: float = 1.0) -> None:
-    """End every process of a session: with SIGTERM first, with SIGKILL after `grace` seconds.
+def is_running(pid: int) -> bool:
+    """Whether there is such a process and it is no zombie."""
+    fields = _stat(pid)
+    return bool(fields) and fields[0] not in ("Z", "X")
+
+
+def end_session(session: int, grace: float = 1.0, spare: int = 0) -> None:
+    """End every process of a session but `spare`: with SIGHUP and SIGTERM first, with SIGKILL after `grace`
+    seconds.
 
     The leader must be a live process or a zombie of ours, so that its pid cannot have been reused.
     """
-    members = session_members(session)
+
+    def others() -> list[int]:
+        return [pid for pid in session_members(session) if pid != spare]
+
+    members = others()
     signal_all(members, signal.SIGHUP, signal.SIGTERM, signal.SIGCONT)
     deadline = time.monotonic() + grace
     while members and time.monotonic() < deadline:
         time.sleep(0.01)
-        members = session_members(session)
+        members = others()
     for _ in range(50):  # a member may fork while it is being killed
         if not members:
             return
         signal_all(members, signal.SIGKILL)
         time.sleep(0.01)
-        members = session_members(session)
+        members = others()
+
+
+def end_as(status: int) -> int:
+    """End this process by the signal that `status` names, if it is negative: a shell then sees what it would
+    have seen of the program itself, and ends a loop at Ctrl-C. Otherwise returns the exit status."""
+    if status >= 0:
+        return status
+    import resource
+
+    number = -status
+    for stream in (sys.stdout, sys.stderr):
+        if stream is not None:
+            stream.flush()
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # the program has dumped its own
+    if number not in (signal.SIGKILL, signal.SIGSTOP):
+        signal.signal(number, signal.SIG_DFL)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, [number])
+    os.kill(os.getpid(), number)
+    return shell_status(status)  # no signal that ends a process
+
+
+def shell_status(status: int) -> int:
+    """An exit status as a shell gives it: 128 and the number of the signal."""
+    return 128 - status if status < 0 else status
 
 
 def reads_terminal(pid: int) -> bool:
@@ -130,3 +202,64 @@ def reads_terminal(pid: int) -> bool:
         return True  # only a parent may look: it may also read a socket
     except (OSError, ValueError, IndexError):
         return False
+
+
+def awaits_input(pid: int) -> bool:
+    """Whether the process sleeps until it can read something, a terminal or anything else (Linux)."""
+    return _small_file(f"/proc/{pid}/wchan").startswith(_INPUT_WAITS)
+
+
+def is_busy(pid: int) -> bool:
+    """Whether the process does not sleep: it computes, or has ended (Linux)."""
+    return sys.platform == "linux" and _small_file(f"/proc/{pid}/wchan") in ("0", "")
+
+
+def times_run(pid: int) -> str:
+    """How often the process has got a processor; two answers are equal if it has not run between them."""
+    return _small_file(f"/proc/{pid}/schedstat").rpartition(" ")[2]
+
+
+def _small_file(path: str) -> str:
+    try:
+        with open(path, encoding="ascii") as file:
+            return file.read()
+    except (OSError, ValueError):
+        return ""
+
+
+def take_short_turns() -> None:
+    """Ask the scheduler for turns of 0.1 ms instead of 3. While other processes compute, this one then runs
+    as soon as it is woken (Linux 6.12 and newer). It gets no more time; its children do not inherit it."""
+    number = _SCHED_SETATTR.get(os.uname().machine)
+    if sys.platform != "linux" or number is None or os.sched_getscheduler(0) != os.SCHED_OTHER:
+        return
+    nice = os.getpriority(os.PRIO_PROCESS, 0)
+    if nice < 0:
+        return  # the children would not inherit this either
+    import struct
+
+    # struct sched_attr: size, policy, flags, nice, priority, runtime, deadline, period
+    attributes = struct.pack("IIQiIQQQ", 48, os.SCHED_OTHER, _RESET_ON_FORK, nice, 0, _SHORT_TURN, 0, 0)
+    _call_c("syscall", number, 0, attributes, 0)
+
+
+def signal_at_parents_death(number: int) -> None:
+    """Let the kernel send this signal when the parent ends, however it ends (Linux only)."""
+    if sys.platform == "linux":
+        _call_c("prctl", _PR_SET_PDEATHSIG, int(number), 0, 0, 0)
+
+
+def use_one_heap() -> None:
+    """Let all threads allocate from one heap: the process has little to allocate at the same time, and with a
+    heap for each thread 0.4 MB more (glibc)."""
+    if sys.platform == "linux":
+        try:
+            _call_c("mallopt", _M_ARENA_MAX, 1)
+        except OSError:
+            pass  # another C library
+
+
+def _call_c(name: str, *arguments: int | bytes) -> None:
+    import _ctypes  # `ctypes` itself would cost every start 3 ms more
+
+    _ctypes.call_function(_ctypes.dlsym(_ctypes.dlopen(None, 0), name), arguments)  # type: ignore[arg-type]

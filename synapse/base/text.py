@@ -15,6 +15,18 @@ def for_output(text: str) -> str:
     return "".join(char if char.isprintable() else _visible(char) for char in text.replace("\r\n", "\n"))
 
 
+def for_line(text: str) -> str:
+    """The same for one word or name in a line: in one line, too."""
+    return text if text.isprintable() else " ".join(for_output(text).split())
+
+
+def for_json(text: str) -> str:
+    """JSON with escapes for what a terminal might act on and `json` leaves as it is."""
+    if text.isascii() and "\x7f" not in text:
+        return text
+    return "".join(f"\\u{ord(char):04x}" if _acts(char) else char for char in text)
+
+
 def for_cells(text: str) -> str:
     """For lines drawn cell by cell: also without what has no width that all terminals agree on."""
     if not text.isprintable():
@@ -29,6 +41,10 @@ def for_typing(text: str) -> str:
 
     text = re.sub(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029]", "", _without_escapes(text))
     return text.encode("utf-8", "replace").decode()
+
+
+def _acts(char: str) -> bool:
+    return "\x7f" <= char <= "\x9f" or char in _DIRECTIONS or "\ud800" <= char <= "\udfff"
 
 
 def _visible(char: str) -> str:

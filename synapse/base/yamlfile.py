@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from synapse.errors import SynapseError
 
 MAX_BYTES = 1_000_000
+MAX_EXPANDED = 10_000_000  # characters, with what aliases repeat; each value counts 8 more
 CACHE_FORMAT = 2
 KINDS = frozenset(("str", "int", "float", "bool", "null", "seq", "map"))
 
@@ -88,6 +89,7 @@ def _parse(path: str, text: str, error: type[SynapseError]) -> object:
         if node is None:
             return None
         _check_nodes(node)
+        _check_aliases(node)
         data = loader.construct_document(node)
         json.dumps(data)
     except yaml.MarkedYAMLError as problem:
@@ -149,6 +151,35 @@ def _check_nodes(root: Any) -> None:
                     raise _refused(key, f"{key.value} appears twice")
                 keys.add(key.value)
                 stack.append(value)
+
+
+def _check_aliases(root: Any) -> None:
+    """Refuse aliases that contain themselves, and those that repeat too much: a few lines can stand for
+    billions of values."""
+    sizes: dict[int, int] = {}  # of the nodes that are counted; 0 while one is being counted
+    stack = [root]
+    while stack:
+        node = stack[-1]
+        text = node.value if isinstance(node.value, str) else ""
+        inner = [] if node.value is text else _values(node)
+        if id(node) not in sizes:
+            sizes[id(node)] = 0
+            new = [child for child in inner if sizes.get(id(child)) is None]
+            if new:
+                stack += new
+                continue
+        stack.pop()
+        if sizes[id(node)]:
+            continue
+        if any(not sizes[id(child)] for child in inner):
+            raise _refused(node, "this contains itself: an alias (*) must not stand inside its anchor (&)")
+        sizes[id(node)] = 8 + len(text) + sum(sizes[id(child)] for child in inner)
+        if sizes[id(node)] > MAX_EXPANDED:
+            raise _refused(node, "with what its aliases (*) repeat, this is too large: use fewer of them")
+
+
+def _values(node: Any) -> list[Any]:
+    return [value[1] if isinstance(value, tuple) else value for value in node.value]
 
 
 def _refused(node: Any, problem: str) -> Exception:

@@ -6,10 +6,13 @@ import signal
 import socket
 
 from synapse.cli.shared.agents import find_agent
+from synapse.cli.shared.output import say
 from synapse.cli.shared.parser import Parser
 from synapse.errors import SynapseError, TargetError, UsageError
+from synapse.peers import remote
 from synapse.registry import Entry
 from synapse.relay.console import Console
+from synapse.terminal.modes import undo_all
 
 
 def parser() -> Parser:
@@ -25,6 +28,8 @@ def parser() -> Parser:
 
 def main(argv: list[str]) -> int:
     options = parser().parse_args(argv)
+    if remote.is_remote(options.target):
+        return _attach_there(options.target)
     entry = find_agent(options.target)
     if not (os.isatty(0) and os.isatty(1)):
         raise UsageError(
@@ -34,6 +39,18 @@ def main(argv: list[str]) -> int:
     if os.environ.get("SYNAPSE_AGENT_ID") == entry["agent_id"]:
         raise UsageError(f"this terminal belongs to {entry['name']} itself: attach from another terminal.")
     return _attach(entry)
+
+
+def _attach_there(target: str) -> int:
+    """The terminal itself cannot be handed over to another machine: `ssh` runs this command there."""
+    if not (os.isatty(0) and os.isatty(1)):
+        raise UsageError(
+            "standard input and output must be a terminal: "
+            f"`synapse screen {target}` prints the screen without one."
+        )
+    source = remote.source_of(target.partition("@")[2])
+    words = source.attach(source.entry(target))
+    os.execvp(words[0], words)
 
 
 def _attach(entry: Entry) -> int:
@@ -67,16 +84,18 @@ def _wait(connection: socket.socket, entry: Entry, ours: Console) -> int:
                 raise SynapseError(f"cannot attach to {name}: {message['why']}.")
             if event == "detached":
                 why = message["why"]
-                print(f"[detached from {name}{'' if why == 'detached' else ': ' + why}]")
+                say(f"[detached from {name}{'' if why == 'detached' else ': ' + why}]")
                 return 0
             if event == "exited":
-                print(f"[{name} has ended with status {message['status']}]")
+                say(f"[{name} has ended with status {message['status']}]")
                 return int(message["status"])
             if event == "stopped":
                 ours.restore()
                 os.kill(os.getpid(), signal.SIGSTOP)
                 _until_in_front(ours)
                 _say(connection, {"op": "continued"})
+    ours.write(undo_all(shell_is_back=False))  # the relay was killed, and perhaps the host
+    ours.drain()
     raise SynapseError(f"{name} has ended: see `synapse logs {name}`.")
 
 

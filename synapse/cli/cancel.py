@@ -1,10 +1,12 @@
 """`synapse cancel`: cancel a task."""
 
-from synapse.cli.shared.agents import agent_of
+import asyncio
+
+from synapse.cli.shared.output import say
 from synapse.cli.shared.parser import Parser
+from synapse.cli.shared.tasks import find_task
 from synapse.errors import SynapseError
 from synapse.peers import control
-from synapse.tasks.shelf import find_task
 
 HELP = "Cancel a task: it leaves the queue, or the agent that works on it is interrupted."
 
@@ -14,11 +16,15 @@ def parser() -> Parser:
 
 
 def main(argv: list[str]) -> int:
-    agent_id, task = find_task(parser().parse_args(argv).task)
+    found = find_task(parser().parse_args(argv).task)
+    task, short = found.task, found.short
     if task.ended:
-        raise SynapseError(f"task {task.short_id} is {task.state} already.")
-    answer = control.call(agent_of(agent_id), "POST", f"/tasks/{task.id}/cancel", {}, timeout=20)
-    after = answer.get("task", answer)
-    state = after.get("state", "canceled") if isinstance(after, dict) else "canceled"
-    print(f"{task.short_id} is {state}")
+        raise SynapseError(f"task {short} is {task.state} already: `synapse task {short}` shows it.")
+    if peer := found.peer():
+        state = asyncio.run(peer.cancel(task.id)).status
+    else:
+        answer = control.call(found.agent(), "POST", f"/tasks/{task.id}/cancel", {}, timeout=20)
+        after = answer.get("task", answer)
+        state = after.get("state", "canceled") if isinstance(after, dict) else "canceled"
+    say(f"{short} is {state}")
     return 0 if state == "canceled" else 1

@@ -5,14 +5,26 @@ from collections.abc import Callable
 from importlib import import_module
 
 from synapse.base.commands import COMMANDS
-from synapse.cli import run
-from synapse.cli.shared.parser import AGENT, EXTERNAL, PROFILE, RECIPIENT, SHELL, TASK, Parser
+from synapse.base.text import for_line
+from synapse.cli import agent
+from synapse.cli.shared.parser import (
+    AGENT,
+    EXTERNAL,
+    MACHINE,
+    PROFILE,
+    QUESTION,
+    RECIPIENT,
+    SETTING,
+    SHELL,
+    TASK,
+    Parser,
+)
 from synapse.cli.shell_hook import SHELLS, add_shell, script
 from synapse.errors import SynapseError
 
 HELP = """\
-Print a script that completes commands, options, profiles, running agents and tasks. To install it, add one
-line at the end of
+Print a script that completes commands, options, profiles, running agents, tasks and questions. To install
+it, add one line at the end of
 
   ~/.bashrc                     eval "$(synapse completion bash)"
   ~/.zshrc                      eval "$(synapse completion zsh)"
@@ -39,7 +51,7 @@ def _print_words(line: list[str]) -> int:
     """A shell calls this on Tab with the words up to the cursor, the last of them unfinished."""
     found = complete(line)
     for word, meaning in found:
-        print(f"{word}\t{' '.join(meaning.split())}")
+        print(f"{for_line(word)}\t{for_line(' '.join(meaning.split()))}")
     return 0 if found else 1
 
 
@@ -61,7 +73,7 @@ def _first_words() -> Words:
 
 def _parser(word: str) -> Parser:
     if word not in COMMANDS:
-        return run.parser(word)
+        return agent.parser(word)
     found: Parser = import_module(f"synapse.cli.{word.replace('-', '_')}").parser()
     return found
 
@@ -115,10 +127,12 @@ def _profiles() -> Words:
 
 
 def _running() -> Words:
+    from synapse.peers.remote import remote_sources
     from synapse.registry import AgentRegistry
 
     entries = AgentRegistry().list_agents().values()
-    return [(str(entry["name"]), f"{entry['status']} in {entry['working_dir']}") for entry in entries]
+    here = [(str(entry["name"]), f"{entry['status']} in {entry['working_dir']}") for entry in entries]
+    return here + [(one.name, one.about) for source in remote_sources() for one in source.listed()]
 
 
 def _recipients() -> Words:
@@ -135,6 +149,18 @@ def _external() -> Words:
     return [(agent.alias, agent.url) for agent in ExternalAgentRegistry().list_agents()]
 
 
+def _machines() -> Words:
+    from synapse.peers.remote import remote_sources
+
+    return [(one.name, one.about) for source in remote_sources() for one in source.machines()]
+
+
+def _settings() -> Words:
+    from synapse.config import FIELDS
+
+    return [(key, item.help) for key, item in FIELDS.items()]
+
+
 def _tasks() -> Words:
     from synapse.tasks.shelf import list_tasks
     from synapse.tasks.task import message_text
@@ -145,11 +171,25 @@ def _tasks() -> Words:
     ]
 
 
+def _questions() -> Words:
+    import asyncio
+
+    from synapse.peers.prompts import about
+    from synapse.peers.questions import list_questions
+    from synapse.registry import AgentRegistry
+
+    asked = asyncio.run(list_questions(AgentRegistry(), patience=0.5)).questions
+    return [(str(q["id"]), f"{q['agent']}: {about(q)}") for q in asked]
+
+
 WORDS: dict[str, Callable[[], Words]] = {
     AGENT: _running,
     RECIPIENT: _recipients,
     EXTERNAL: _external,
+    MACHINE: _machines,
     PROFILE: _profiles,
     SHELL: lambda: [(shell, "") for shell in SHELLS],
+    SETTING: _settings,
     TASK: _tasks,
+    QUESTION: _questions,
 }

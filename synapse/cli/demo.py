@@ -4,6 +4,8 @@ import os
 import shutil
 import tempfile
 
+from synapse.cli.shared.ending import clean_up_when_ended
+from synapse.cli.shared.output import say
 from synapse.cli.shared.parser import Parser
 
 HELP = """\
@@ -23,11 +25,12 @@ def main(argv: list[str]) -> int:
     parser().parse_args(argv)
     from synapse.demo.play import play
 
+    clean_up_when_ended()
     home = tempfile.mkdtemp(prefix="synapse-demo-")
     env = {key: value for key, value in os.environ.items() if not key.startswith("SYNAPSE_")}
     try:
         play({**env, "SYNAPSE_HOME": f"{home}/synapse", "A2A_HOME": f"{home}/a2a"})
     finally:
         shutil.rmtree(home, ignore_errors=True)
-    print("\nEvery step worked. The same with your own agents: synapse claude, synapse start codex, …")
+    say("\nEvery step worked. The same with your own agents: synapse claude, synapse start codex, …")
     return 0

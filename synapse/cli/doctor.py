@@ -2,49 +2,99 @@
 
 import os
 import sys
+from argparse import Namespace
 from collections.abc import Iterator
+from pathlib import Path
 
 from synapse import __version__
 from synapse.base import paths
-from synapse.cli.shared.parser import PROFILE, Parser
+from synapse.cli.shared.checks import last_checks
+from synapse.cli.shared.output import say
+from synapse.cli.shared.page import BOLD, GREEN, RED, YELLOW, Page
+from synapse.cli.shared.parser import PROFILE, Parser, number
 from synapse.config import load_settings
-from synapse.errors import SynapseError
+from synapse.errors import SynapseError, UsageError
 from synapse.launch import program
 from synapse.profiles.loader import list_profiles, load_profile
 from synapse.registry import AgentRegistry
 
-HELP = "Check this machine. The exit status is 1 if something must be repaired."
+HELP = """\
+Check this machine. The exit status is 1 if something must be repaired.
+
+With --drive: start the installed CLI of a profile inside Synapse, in a temporary home, against a scripted
+model on this machine (no network, no login, none of your files), and check that messages, replies, questions,
+interrupts and drafts work with it as they were measured. That takes up to a minute. The exit status is 1 if
+something differs.
+"""
 OK, NOTE, BAD = "✓", "-", "✗"
+COLOURS = {OK: GREEN, NOTE: YELLOW, BAD: RED}
 Finding = tuple[str, str]
 
 
 def parser() -> Parser:
     found = Parser("synapse doctor", HELP)
-    return found.add_word("profile", PROFILE, nargs="?", help="check only this profile, in detail")
+    found.add_word("profile", PROFILE, nargs="?", help="check only this profile, in detail")
+    found.add_argument("--drive", action="store_true", help="run the CLI of the profile, and check it")
+    found.add_argument("--all", action="store_true", help="with --drive: every CLI that is installed")
+    found.add_argument("--record", metavar="FILE", help="with --drive: save its terminal, as an asciicast")
+    found.add_argument(
+        "--timeout",
+        type=number(float, 1, 3600),
+        metavar="SECONDS",
+        help="with --drive: for all checks of a CLI (60, or 120 if it starts slowly)",
+    )
+    return found
 
 
 def main(argv: list[str]) -> int:
     options = parser().parse_args(argv)
+    if options.drive:
+        return _drive(options)
+    if options.all or options.record or options.timeout:
+        raise UsageError("--all, --record and --timeout go with --drive: see `synapse doctor --help`.")
     sections = {
         "Synapse": _installation(),
         "directories": _directories(),
         "profiles": _profiles(),
+        "last checks": _last_checks(),
         "agents": _agents(),
         "terminal": _terminal(),
     }
     if options.profile:
         sections = {f"profile {options.profile}": _one_profile(options.profile)}
-    status = 0
+    status, page = 0, Page()
     for title, findings in sections.items():
-        print(title)
+        say(page.paint(title, BOLD))
         for mark, text in findings:
-            print(f"  {mark} {text}")
+            say(page.line(f"  {mark} {text}", 4, mark, COLOURS[mark]))
             status |= mark == BAD
     return int(status)
 
 
+def _drive(options: Namespace) -> int:
+    if options.all == bool(options.profile):
+        raise UsageError("--drive takes the name of a profile, or --all: `synapse doctor PROFILE --drive`.")
+    if options.all and options.record:
+        raise UsageError("--record takes one profile: `synapse doctor PROFILE --drive --record FILE`.")
+    from synapse.cli.shared.driving import drive_all, drive_one
+
+    if options.all:
+        return drive_all(options.timeout)
+    record = Path(options.record) if options.record else None
+    return drive_one(load_profile(options.profile), record, options.timeout)
+
+
+def _last_checks() -> Iterator[Finding]:
+    found = list(last_checks())
+    for good, text in found:
+        yield (OK if good else NOTE), text
+    if not found:
+        yield NOTE, "no CLI that can be checked is installed"
+
+
 def _installation() -> Iterator[Finding]:
     yield OK, f"synapse {__version__}, Python {sys.version.split()[0]} ({sys.executable})"
+    yield _in_path()
     try:
         from synapse.terminal.screen import make_screen
 
@@ -53,12 +103,35 @@ def _installation() -> Iterator[Finding]:
         works = screen.text() == "日本ok"
         yield (OK if works else BAD), f"screen model: {screen.name}{'' if works else ' draws wrongly'}"
     except (ImportError, OSError) as error:
-        yield BAD, f"the screen model cannot be loaded ({error}): install synapse-a2a again"
+        yield BAD, f"the screen model cannot be loaded ({error}): install a2a-synapse again"
     for module in ("fastapi", "uvicorn", "uvloop", "httptools"):
         try:
             __import__(module)
         except ImportError as error:
-            yield BAD, f"{module} cannot be imported ({error}): install synapse-a2a again"
+            yield BAD, f"{module} cannot be imported ({error}): install a2a-synapse again"
+
+
+def _in_path() -> Finding:
+    """Another package has commands of the same names; agents and shells take the first one in PATH."""
+    places = (os.path.join(folder, "synapse") for folder in os.get_exec_path())
+    found = next((path for path in places if os.path.isfile(path) and os.access(path, os.X_OK)), None)
+    ours = os.path.join(os.path.dirname(sys.executable), "synapse")
+    if found is None:
+        return NOTE, f"`synapse` is not in PATH, so agents cannot send: add {os.path.dirname(ours)} to it"
+    if os.path.realpath(found) == os.path.realpath(ours) or _is_ours(found):
+        return OK, f"`synapse` in PATH is {found}"
+    return NOTE, f"another `synapse` is first in PATH ({found}): put {os.path.dirname(ours)} before it"
+
+
+def _is_ours(script: str) -> bool:
+    """Whether a script runs this Python: a link or a wrapper in ~/.local/bin may be named differently."""
+    try:
+        with open(script, "rb") as file:
+            first = file.readline(4096).strip()
+    except OSError:
+        return False
+    interpreter = first.removeprefix(b"#!").strip().split(b" ")[0].decode("utf-8", "replace")
+    return bool(interpreter) and os.path.dirname(interpreter) == os.path.dirname(sys.executable)
 
 
 def _directories() -> Iterator[Finding]:

@@ -2,17 +2,15 @@
 
 import argparse
 import asyncio
-import sys
 from collections.abc import Callable
 
-from synapse.a2a_client import A2AClient, A2ATask, ExternalAgent
-from synapse.base.text import for_output
+from synapse.a2a_client import A2AClient, A2ATask, Credentials, ExternalAgent
 from synapse.cli.send import read_message, refuse_options
 from synapse.cli.shared.interruption import Underway, leave
-from synapse.cli.shared.output import print_json, show
+from synapse.cli.shared.output import print_json, say, show
+from synapse.cli.shared.page import Page
 from synapse.cli.shared.parser import EXTERNAL, WEEK, Parser, number
-from synapse.errors import NoSuchAgent, SynapseError
-from synapse.terminal.cells import aligned
+from synapse.errors import NoSuchAgent, SynapseError, UsageError
 
 HELP = "Register external agents (A2A 1.0, 0.3 or the old dialect), and send messages to them."
 _COLUMNS = ("ALIAS", "NAME", "PROTOCOL", "LAST SEEN", "URL")
@@ -44,11 +42,22 @@ def _parsers() -> tuple[Parser, Parser]:
         made.set_defaults(run=run)
         return made
 
-    add = action(_add, "read an agent's card and register the agent")
+    secrets = " A secret is never an argument: for FILE, - reads standard input and env:NAME a variable."
+    add = action(_add, "read an agent's card and register the agent", secrets)
     add.add_argument("url", help="the agent's address, such as https://agents.example/weather")
     add.add_argument("--alias", help="its name here (default: made from its own name)")
     add.add_argument(
         "--token-file", metavar="FILE", help="a file that only you can read; sent as Authorization: Bearer"
+    )
+    add.add_argument(
+        "--api-key-file", metavar="FILE", help="an API key; its card says in which header it is sent"
+    )
+    add.add_argument(
+        "--client-id", metavar="ID", help="for an agent whose card asks for OAuth2 client credentials"
+    )
+    add.add_argument("--client-secret-file", metavar="FILE", help="the secret of that client")
+    add.add_argument(
+        "--scope", action="append", default=[], help="to ask for, several times (default: those of the card)"
     )
     listing = action(_list, "list the registered agents").add_json("one JSON array; tokens are never in it")
     listing.add_argument(
@@ -82,14 +91,30 @@ def _add_message(send: Parser) -> None:
 
 
 def _add(client: A2AClient, options: argparse.Namespace) -> int:
-    from synapse.launch.tokens import take_token
-
-    token = take_token(None, options.token_file) if options.token_file else None
-    agent = client.discover(options.url, options.alias, token)
-    print(f"{agent.alias}: {for_output(agent.name)}, {_protocol(agent)} at {agent.endpoint}")
+    agent = client.discover(options.url, options.alias, *_credentials(options))
+    say(f"{agent.alias}: {agent.name}, {_protocol(agent)} at {agent.endpoint}")
     if agent.note:
-        print(f"synapse: {agent.alias}: {agent.note}.", file=sys.stderr)
+        say(f"synapse: {agent.alias}: {agent.note}.", error=True)
     return 0
+
+
+def _credentials(options: argparse.Namespace) -> tuple[str | None, Credentials | None]:
+    from synapse.launch.tokens import take_secret
+
+    given = [options.token_file, options.api_key_file, options.client_id]
+    if sum(one is not None for one in given) > 1:
+        raise UsageError(
+            "there are several credentials: choose one of --token-file, --api-key-file and --client-id."
+        )
+    if bool(options.client_id) != bool(options.client_secret_file):
+        raise UsageError("--client-id and --client-secret-file go together: give both.")
+    if options.client_id:
+        secret = take_secret(options.client_secret_file)
+        scopes = tuple(options.scope)
+        return None, Credentials(client_id=options.client_id, client_secret=secret, scopes=scopes)
+    if options.api_key_file:
+        return None, Credentials(api_key=take_secret(options.api_key_file))
+    return (take_secret(options.token_file) if options.token_file else None), None
 
 
 def _list(client: A2AClient, options: argparse.Namespace) -> int:
@@ -110,14 +135,14 @@ def _table(agents: list[ExternalAgent], problems: dict[str, str]) -> list[str]:
     rows: list[tuple[str, ...]] = [_COLUMNS]
     for agent in agents:
         seen = agent.last_seen or "-"
-        rows.append((agent.alias, for_output(agent.name), _protocol(agent), seen, agent.url))
+        rows.append((agent.alias, agent.name, _protocol(agent), seen, agent.url))
     notes = [
-        f"{agent.alias}: {for_output(words)}"
+        f"{agent.alias}: {words}"
         for agent in agents
         for words in (agent.note, problems.get(agent.alias))
         if words
     ]
-    return [*aligned(rows), *notes]
+    return [*Page().table(rows, flexible=(4, 1)), *notes]
 
 
 async def _check(client: A2AClient) -> dict[str, str]:
@@ -136,7 +161,7 @@ def _remove(client: A2AClient, options: argparse.Namespace) -> int:
         raise NoSuchAgent(
             f"no external agent is registered as {options.alias!r}: `synapse external list` shows them."
         )
-    print(f"forgot {options.alias}")
+    say(f"forgot {options.alias}")
     return 0
 
 
@@ -150,7 +175,7 @@ def _send(client: A2AClient, options: argparse.Namespace) -> int:
     def on_event(kind: str, data: dict[str, object]) -> None:
         sent.note(kind, data)
         if kind == "card_changed":
-            print(f"synapse: {options.alias}: {for_output(str(data['note']))}.", file=sys.stderr)
+            say(f"synapse: {options.alias}: {data['note']!s}.", error=True)
 
     try:
         task = client.send_message(options.alias, text, not options.no_wait, timeout, on_event, options.task)
@@ -165,7 +190,7 @@ def _task(client: A2AClient, options: argparse.Namespace) -> int:
 
 def _cancel(client: A2AClient, options: argparse.Namespace) -> int:
     task = asyncio.run(client.core.peer(options.alias).cancel(options.id))
-    print(f"{for_output(task.id)} is {for_output(task.status)}")
+    say(f"{task.id} is {task.status}")
     return 0 if task.status == "canceled" else 1
 
 
@@ -175,16 +200,16 @@ def _show(client: A2AClient, task: A2ATask, options: argparse.Namespace) -> int:
     if options.json:
         print_json(task.to_dict())
     elif task.text:
-        print(for_output(task.text))
+        say(task.text)
     if task.status in ("failed", "canceled"):
         why = (task.error or {}).get("message") or task.note or f"the task is {task.status}"
-        raise SynapseError(f"{options.alias}: {for_output(str(why)).rstrip('.')}.")
+        raise SynapseError(f"{options.alias}: {str(why).rstrip('.')}.")
     if task.asks:
-        asked = for_output(str((task.prompt or {}).get("prompt") or "something"))
-        print(f'{options.alias} asks: {asked}\nanswer it with `{commands.answers} "…"`', file=sys.stderr)
+        asked = str((task.prompt or {}).get("prompt") or "something")
+        say(f'{options.alias} asks: {asked}\nanswer it with `{commands.answers} "…"`', error=True)
         return ASKS
     if not task.ended:
-        print(f"synapse: {task.status}: `{commands.shows}` shows what becomes of it.", file=sys.stderr)
+        say(f"synapse: {task.status}: `{commands.shows}` shows what becomes of it.", error=True)
     return 0
 
 

@@ -1,9 +1,13 @@
 """`synapse interrupt`: interrupt what an agent is doing, and send it a message instead."""
 
-from synapse.a2a_client import A2AClient
+import asyncio
+
 from synapse.cli.shared.agents import find_agent
+from synapse.cli.shared.output import say
 from synapse.cli.shared.parser import Parser
 from synapse.peers import control
+from synapse.peers.directory import open_directory
+from synapse.peers.origin import Origin
 
 HELP = "Interrupt what an agent is doing. With a message: send it with priority 5."
 
@@ -16,12 +20,13 @@ def parser() -> Parser:
 
 def main(argv: list[str]) -> int:
     options = parser().parse_args(argv)
+    if options.message:
+        peer = open_directory(Origin.of_this_process()).find(options.target)
+        task = asyncio.run(peer.send(" ".join(options.message), priority=5))
+        say(f"sent {task.id[:8]} to {peer.name} with priority 5")
+        return 0
     entry = find_agent(options.target)
     name = entry["name"]
-    if options.message:
-        task = A2AClient().send_to_local(entry, " ".join(options.message), priority=5)
-        print(f"sent {task.id[:8]} to {name} with priority 5")
-        return 0
     interrupted = control.call(entry, "POST", "/terminal/interrupt", {})["interrupted"]
-    print(f"{name} was interrupted" if interrupted else f"{name} is idle: nothing to interrupt")
+    say(f"{name} was interrupted" if interrupted else f"{name} is idle: nothing to interrupt")
     return 0

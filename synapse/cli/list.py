@@ -1,17 +1,22 @@
 """`synapse list`: list the running agents, once or continuously."""
 
+from __future__ import annotations
+
 import os
 import signal
 import sys
 import time
-from collections.abc import Sequence
 
 from synapse.base import paths
-from synapse.base.text import for_output
-from synapse.cli.shared.output import show
+from synapse.cli.shared.output import say, show
+from synapse.cli.shared.page import Page
 from synapse.cli.shared.parser import Parser, number
+from synapse.peers.remote import machine_states, remote_entries
 from synapse.registry import AgentRegistry, Entry
-from synapse.terminal.cells import aligned, crop
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 _COLUMNS = ("NAME", "TYPE", "STATUS", "PORT", "PID", "DIRECTORY")
 
@@ -32,29 +37,63 @@ def main(argv: list[str]) -> int:
     registry = AgentRegistry()
     if options.watch and not options.json:
         return _watch(registry, options.interval)
-    entries = list(registry.list_agents().values())
-    return show(options.json, entries, table(entries))
+    entries = everybody(registry)
+    return show(options.json, entries, table(entries, Page()))
 
 
-def table(entries: Sequence[Entry], width: int | None = None) -> list[str]:
+def everybody(registry: AgentRegistry) -> list[Entry]:
+    """The agents of this machine, then those of others."""
+    return [*registry.list_agents().values(), *remote_entries()]
+
+
+def table(entries: Sequence[Entry], page: Page) -> list[str]:
     if not entries:
-        return [
-            "no agent is running: `synapse claude` runs one here, `synapse start claude` in the background"
-        ]
-    rows: list[tuple[str, ...]] = [_COLUMNS]
+        hint = "`synapse claude` runs one here, `synapse start claude` in the background"
+        return page.wrapped(f"no agent is running: {hint}").split("\n") + machine_notes()
+    hosts = any(entry.get("machine") for entry in entries)  # a column that most lists do not need
+    rows: list[tuple[str, ...]] = [(*_COLUMNS[:5], "HOST", _COLUMNS[5]) if hosts else _COLUMNS]
     for entry in entries:
-        directory = for_output(str(entry["working_dir"]).replace("\n", "?"))
-        keys = ("name", "agent_type", "status", "port", "pid")
-        rows.append((*(str(entry[key]) for key in keys), paths.shortened(directory)))
-    lines = aligned(rows)
-    return [crop(line, width) for line in lines] if width else lines
+        directory = str(entry["working_dir"]).replace("\n", "?")
+        shown = directory if entry.get("machine") else paths.shortened(directory)
+        words = [str(entry[key]) for key in ("name", "agent_type", "status", "port", "pid")]
+        if entry.get("stale"):
+            words[2] = "stale"
+        rows.append((*words, *([str(entry.get("host") or "-")] if hosts else []), shown))
+    last = len(rows[0]) - 1
+    drawn = page.table(rows, flexible=(last, 0, 1), ends=(last,), states=2)
+    return [*drawn, *limits(entries), *map(page.wrapped, machine_notes())]
+
+
+def machine_notes() -> list[str]:
+    """A line for each machine that does not answer."""
+    return [
+        f"{one.name} does not answer: {one.note}" for one in machine_states() if not one.answers and one.note
+    ]
+
+
+def limits(entries: Sequence[Entry], now: float | None = None) -> list[str]:
+    """A line for each agent whose CLI is at its limit."""
+    now = time.time() if now is None else now
+    found = [(str(entry["name"]), entry.get("limited_until")) for entry in entries]
+    return [
+        f"{name} is at its usage limit until {limit_end(until, now)}"
+        for name, until in found
+        if isinstance(until, float) and until > now
+    ]
+
+
+def limit_end(until: float, now: float) -> str:
+    """The time of the day; with the date if it is not today."""
+    at = time.localtime(until)
+    return time.strftime("%H:%M" if until - now < 43200 else "%Y-%m-%d %H:%M", at)
 
 
 def _watch(registry: AgentRegistry, interval: float) -> int:
     """One screen, redrawn in place: each line overwrites the one before it, so nothing flickers."""
     if not sys.stdout.isatty():
         while True:
-            print("\n".join(table(list(registry.list_agents().values()))), flush=True)
+            for line in table(everybody(registry), Page()):
+                say(line, flush=True)
             time.sleep(interval)
     for signum in (signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT):
         signal.signal(signum, lambda signum, _: sys.exit(128 + signum))  # through the `finally` below
@@ -62,7 +101,8 @@ def _watch(registry: AgentRegistry, interval: float) -> int:
     try:
         while True:
             size = os.get_terminal_size()
-            lines = table(list(registry.list_agents().values()), size.columns)[: size.lines - 2]
+            page = Page(size.columns)
+            lines = table(everybody(registry), page)[: size.lines - 2]
             stamp = f"{time.strftime('%H:%M:%S')}  every {interval:g} s, Ctrl-C to leave"[: size.columns]
             body = "\x1b[K\r\n".join([*lines, "", stamp])
             print(f"\x1b[H{body}\x1b[K\x1b[J", end="", flush=True)

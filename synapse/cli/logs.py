@@ -6,7 +6,8 @@ import time
 from typing import Any
 
 from synapse.base import paths
-from synapse.cli.shared.agents import find_agent
+from synapse.cli.shared.agents import find_agent_here
+from synapse.cli.shared.output import say
 from synapse.cli.shared.parser import AGENT, Parser, number
 from synapse.errors import SynapseError, TargetError
 from synapse.peers import control
@@ -42,16 +43,16 @@ def main(argv: list[str]) -> int:
         if label == "output" and entry:
             lines = control.call(entry, "GET", "/terminal/contents")["lines"]
         if len(wanted) > 1:
-            print(f"── {label}: {name} ".ljust(60, "─"))
+            say(f"── {label}: {name} ".ljust(60, "─"))
         for line in lines[-options.lines :] if options.lines else []:
-            print(line)
+            say(line)
     return 0
 
 
 def _find(target: str) -> tuple[str, Entry | None]:
     """A running agent by any of its names, or one that has ended and left its log."""
     try:
-        entry = find_agent(target)
+        entry = find_agent_here(target)
         return str(entry["name"]), entry
     except TargetError:
         if os.path.basename(target) == target and os.path.exists(paths.log_file(target)):
@@ -105,7 +106,7 @@ def _follow(wanted: list[tuple[str, str]], count: int) -> int:
     while True:
         for label, lines in found:
             for line in lines:
-                print(f"{label:<7} │ {line}")
+                say(f"{label:<7} │ {line}")
         sys.stdout.flush()
         time.sleep(FOLLOW_EVERY)
         found = [(label, follower.new_lines()) for label, follower in followers]

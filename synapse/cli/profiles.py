@@ -7,9 +7,9 @@ from typing import Any
 
 from synapse.base import paths
 from synapse.cli.shared.output import show
+from synapse.cli.shared.page import Page
 from synapse.cli.shared.parser import PROFILE, Parser
 from synapse.profiles import loader as profiles
-from synapse.terminal.cells import aligned
 
 
 def parser() -> Parser:
@@ -17,13 +17,14 @@ def parser() -> Parser:
     found.add_json("print one JSON array")
     commands = found.add_subparsers(dest="command", metavar="show NAME")
     rows = [
-        (f"  {key}", json.dumps(item.default), item.help) for key, item in profiles.PROFILE.flat().items()
+        f"  {key}: {json.dumps(item.default)}\n      {item.help}"
+        for key, item in profiles.PROFILE.flat().items()
     ]
     show = commands.add_parser(
         "show",
         help="the profile as YAML, and which file sets each value",
         description="Print a profile as YAML, and which file sets each value.",
-        epilog="\n".join(["fields of a profile, with their defaults:", *aligned(rows)]),
+        epilog="\n".join(["fields of a profile, with their defaults:", "", *rows]),
     )
     show.add_word("name", PROFILE, metavar="NAME")
     show.add_argument("--json", action="store_true", default=argparse.SUPPRESS, help="print one JSON object")
@@ -47,8 +48,10 @@ def _table(rows: list[profiles.Listed]) -> list[str]:
         else:
             command = " ".join(row.profile.command)
             installed = "yes" if _installed(row.profile) else "no"
-            table.append((row.name, command, _ports(row.profile.ports), row.source, installed))
-    return aligned(table) + [f"\n{row.error}" for row in rows if row.error is not None]
+            source = f"{row.source}, untested" if row.profile.untested else row.source
+            table.append((row.name, command, _ports(row.profile.ports), source, installed))
+    lines = Page().table(table, flexible=(1, 0))
+    return lines + [f"\n{row.error}" for row in rows if row.error is not None]
 
 
 def _row(row: profiles.Listed) -> dict[str, Any]:
@@ -60,6 +63,7 @@ def _row(row: profiles.Listed) -> dict[str, Any]:
         "source": row.source,
         "path": row.path,
         "installed": _installed(profile) if profile else None,
+        "untested": profile.untested if profile else None,
         "error": row.error,
     }
 

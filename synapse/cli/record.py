@@ -5,7 +5,8 @@ import json
 import os
 from typing import Any
 
-from synapse.cli.shared.agents import find_agent
+from synapse.cli.shared.agents import find_agent_here
+from synapse.cli.shared.output import say
 from synapse.cli.shared.parser import Parser
 from synapse.errors import SynapseError
 from synapse.peers import control
@@ -23,14 +24,14 @@ def parser() -> Parser:
 
 def main(argv: list[str]) -> int:
     options = parser().parse_args(argv)
-    entry = find_agent(options.target)
+    entry = find_agent_here(options.target)
     try:
         os.makedirs(options.folder)
     except OSError as error:
         raise SynapseError(
             f"cannot create {options.folder} ({error.strerror}): name a new folder."
         ) from error
-    print(f"recording {entry['name']} into {options.folder}; Ctrl-C ends it")
+    say(f"recording {entry['name']} into {options.folder}; Ctrl-C ends it")
     lines: list[str] = []
     try:
         for line in control.stream(entry, "/terminal/recording"):
@@ -38,7 +39,7 @@ def main(argv: list[str]) -> int:
     except KeyboardInterrupt:
         pass
     _write(options.folder, lines)
-    print(f"{max(len(lines) - 1, 0)} events recorded")
+    say(f"{max(len(lines) - 1, 0)} events recorded")
     return 0
 
 

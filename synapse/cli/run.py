@@ -1,160 +1,128 @@
-"""`synapse <profile>`: run an agent in this terminal."""
+"""`synapse run`: execute a script whose steps are tasks, and continue it after a kill."""
 
 from __future__ import annotations
 
-from synapse.errors import ProfileError, UsageError
+import argparse
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from synapse.cli.shared.parser import Parser
-    from synapse.launch.run import Report
-    from synapse.profiles.loader import Profile
-    from synapse.relay.console import Console
+from synapse.cli.shared.output import say
+from synapse.cli.shared.parser import Parser, number
+from synapse.errors import UsageError
 
 HELP = """\
-Run {command} in this terminal, unchanged, and serve it as an agent.
+Execute a Python script whose steps are tasks of agents. Every reply is kept: if the run is interrupted or
+killed, start it again with the same --run ID, or with --resume. Steps that were answered are not asked again.
 
-For the options of {program} itself: synapse {name} -- --help
+  synapse run FILE.py
+  synapse run FILE.py --resume
+  synapse run FILE.py --max-turns 20 -- --an-option-of-the-script
+  synapse run --list
+
+A script:
+
+  from synapse.run import ask, gather
+  plan = ask("claude", "Plan the change")
+  print(ask("codex", f"Review this plan: {plan}"))
+
+Exit status: that of the script; 1 a step failed, 2 wrong usage, 130 interrupted.
 """
-ARGUMENTS = "everything else goes to {program} unchanged; after -- also what looks like an option of Synapse"
-
-# Options that take a value: its name and one line of help.
-VALUED = {
-    "--port": ("N", "serve on this port (default: the first free one of the profile)"),
-    "--name": ("NAME", "the name that others use for this agent (default: the profile's)"),
-    "--host": ("ADDR", "listen on this address instead of 127.0.0.1; other machines need a token"),
-    "--token-file": (
-        "FILE",
-        "every request must carry the token in FILE, which only you may read (chmod 600); SYNAPSE_TOKEN does "
-        "the same, and so does --token TOKEN, which `ps` shows to all users",
-    ),
-    "--token": ("TOKEN", ""),
-}
+MOST = 10**9
 
 
-def add_options(parser: Parser, program: str) -> None:
-    """Synapse's own options, for the help and for completion. `Options` reads them: argparse costs 8 ms."""
-    import argparse
-
-    for name, (value, text) in VALUED.items():
-        parser.add_argument(name, metavar=value, help=text or argparse.SUPPRESS)
-    parser.add_argument(
-        "args", nargs=argparse.REMAINDER, metavar="ARGS", help=ARGUMENTS.format(program=program)
+def parser() -> Parser:
+    found = Parser("synapse run", HELP, allow_abbrev=False)
+    found.add_argument("script", nargs="?", metavar="FILE.py", help="a Python file, or a name from --list")
+    found.add_argument("--run", metavar="ID", help="the id of the run; the same id continues it")
+    found.add_argument("--resume", action="store_true", help="continue the last run of this script")
+    found.add_argument("--list", action="store_true", help="list the scripts that can be run by name")
+    found.add_argument(
+        "--on-question",
+        choices=("wait", "fail"),
+        default="wait",
+        help="what to do without a terminal when an agent asks something (default: wait)",
     )
-
-
-def parser(word: str) -> Parser:
-    from synapse.cli.shared.parser import Parser
-
-    profile = _load(word)
-    program = profile.command[0].rsplit("/", 1)[-1]
-    text = HELP.format(name=word, command=" ".join(profile.command), program=program)
-    found = Parser(f"synapse {word}", text)
-    add_options(found, program)
+    for name in ("turns", "tokens", "messages"):
+        found.add_argument(
+            f"--max-{name}",
+            type=number(int, 0, MOST),
+            metavar="N",
+            help=f"ask no more after N {name}; 0: no limit",
+        )
+    found.add_argument("args", nargs="*", metavar="ARGS", help="everything else goes to the script")
     return found
 
 
-class Options:
-    """Synapse's own options, which come first, and the rest, which belongs to the CLI."""
-
-    def __init__(self, argv: list[str]) -> None:
-        self.port: int | None = None
-        self.name: str | None = None
-        self.host: str | None = None
-        self.token: str | None = None
-        self.token_file: str | None = None
-        self.help = False
-        self.foreground = False
-        self.rest = list(argv)
-        while self.rest and self.rest[0] != "--":
-            word, equals, value = self.rest[0].partition("=")
-            if self.rest[0] in ("-h", "--help"):
-                self.help = True
-            elif self.rest[0] == "--foreground":
-                self.foreground = True
-            elif word not in VALUED:
-                return
-            else:
-                if not equals:
-                    if len(self.rest) == 1:
-                        raise UsageError(f"{word} needs a value: see `synapse start --help`.")
-                    value = self.rest.pop(1)
-                self._take(word, value)
-            del self.rest[0]
-        del self.rest[:1]  # the `--`
-
-    def _take(self, word: str, value: str) -> None:
-        if word == "--name":
-            from synapse.registry import check_name
-
-            check_name(value)
-            self.name = value
-        elif word != "--port":
-            setattr(self, word[2:].replace("-", "_"), value)
-        elif not value.isascii() or not value.isdigit() or not 1 <= int(value) <= 65535:
-            raise UsageError(f"--port takes a number from 1 to 65535, not {value!r}.")
-        else:
-            self.port = int(value)
-
-    def take_token(self) -> str | None:
-        """The token of these options or of the environment; a file is read once."""
-        from synapse.launch.tokens import take_token
-
-        self.token, self.token_file = take_token(self.token, self.token_file), None
-        return self.token
+def main(argv: list[str]) -> int:
+    options, rest = _parsed(argv)
+    if options.list:
+        return _list()
+    if options.script is None:
+        raise UsageError("no script is named: use `synapse run FILE.py`, or `synapse run --list`.")
+    if options.run and options.resume:
+        raise UsageError("--run names the run and --resume means the last one: use one of them.")
+    return execute_named(options.script, rest, options)
 
 
-def main(word: str, argv: list[str]) -> int:
-    profile = _load(word)
-    options = Options(argv)
-    if options.help:
-        parser(word).print_help()
-        return 0
-    from synapse.launch import run as launch
-    from synapse.launch.program import find_command, run_bare
-    from synapse.profiles.loader import runs_bare
+def execute_named(name: str, args: list[str], options: argparse.Namespace) -> int:
+    """Execute a script by its path or name, with the options of `parser`."""
+    from synapse.run import catalog
+    from synapse.run.script import Order, check_id, execute
 
-    if runs_bare(profile, options.rest):
-        run_bare(profile, options.rest)
-    find_command(profile)  # report a missing program before a missing terminal
-    return run(profile, options, launch.terminal_or_error(word))
-
-
-def run(profile: Profile, options: Options, console: Console | None, report: Report | None = None) -> int:
-    """Run one agent as the options say; in the background without a console."""
-    from synapse.launch import run as launch
-
-    return launch.run_agent(
-        profile,
-        options.rest,
-        name=options.name,
-        port=options.port,
-        console=console,
-        report=report,
-        host=options.host,
-        token=options.take_token(),
+    path = catalog.find(name)
+    return execute(
+        Order(
+            path,
+            args,
+            run_id=check_id(options.run) if options.run else "",
+            resume=options.resume,
+            on_question=options.on_question,
+            limits={limit: getattr(options, f"max_{limit}") for limit in ("turns", "tokens", "messages")},
+            title=name if name in catalog.scripts() else "",
+        )
     )
 
 
-def _load(word: str) -> Profile:
-    from synapse.profiles.loader import load_profile
+def script_parser(name: str) -> argparse.ArgumentParser:
+    """The options of a script of `synapse/runs/` that is a command too."""
+    from importlib import import_module
 
-    try:
-        return load_profile(word)
-    except ProfileError as error:
-        raise _unknown(word, error) from error
+    found: argparse.ArgumentParser = import_module(f"synapse.runs.{name}").parser()
+    found.epilog = "The options of `synapse run` (--resume, --run ID, --max-turns N …) come first."
+    return found
 
 
-def _unknown(word: str, error: ProfileError) -> ProfileError:
-    """A mistyped word may have meant a command as well as a profile."""
-    from synapse.base.commands import COMMANDS
-    from synapse.profiles.files import profile_names
+def script_main(name: str, argv: list[str]) -> int:
+    if argv in (["-h"], ["--help"]):
+        script_parser(name).print_help()
+        return 0
+    return main([name, *argv])
 
-    names = profile_names()
-    if word in names:
-        return error  # the profile exists and is invalid
-    import difflib
 
-    near = difflib.get_close_matches(word, [*COMMANDS, *names], 3, 0.6)
-    hint = f"did you mean {' or '.join(near)}?" if near else "see `synapse --help` and `synapse profiles`."
-    return ProfileError(f"{word!r} is neither a command nor a profile; {hint}")
+def _parsed(argv: list[str]) -> tuple[argparse.Namespace, list[str]]:
+    """Our options stand before or directly behind the script. From the first other word on, or behind `--`,
+    everything belongs to the script."""
+    found = parser()
+    ours: list[str] = []
+    script, position = False, 0
+    while position < len(argv) and argv[position] != "--":
+        word = argv[position]
+        if word.partition("=")[0] in found.option_strings:
+            count = 2 if found.takes_value(word) else 1
+            ours += argv[position : position + count]
+            position += count
+        elif script:
+            return found.parse_args(ours), argv[position:]
+        else:
+            script = not word.startswith("-")
+            ours.append(word)
+            position += 1
+    return found.parse_args(ours), argv[position + 1 :]
+
+
+def _list() -> int:
+    from synapse.base.paths import shortened
+    from synapse.run import catalog
+
+    for name, path in catalog.scripts().items():
+        mine = "" if path.startswith(catalog.builtin_dir()) else f" ({shortened(path)})"
+        say(f"{name:<12} {catalog.summary(path)}{mine}")
+    return 0

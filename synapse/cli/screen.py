@@ -17,5 +17,8 @@ def parser() -> Parser:
 def main(argv: list[str]) -> int:
     options = parser().parse_args(argv)
     screen = control.call(find_agent(options.target), "GET", "/terminal/screen")
-    coloured = str(screen["ansi"]).replace("\r\n", "\n") + "\x1b[0m"
-    return show(options.json, screen, [coloured if options.ansi else str(screen["text"])])
+    if options.ansi:
+        # The host makes it from the cells of its screen model.
+        print(str(screen["ansi"]).replace("\r\n", "\n") + "\x1b[0m")
+        return 0
+    return show(options.json, screen, [str(screen["text"])])

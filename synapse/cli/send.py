@@ -3,15 +3,20 @@
 import os
 import sys
 
+from synapse.cli.shared.output import say
 from synapse.cli.shared.parser import RECIPIENT, WEEK, Parser, number
+from synapse.cli.shared.submit import Submission
 from synapse.config import load_settings
 from synapse.errors import UsageError
 from synapse.keys.commands import CommandParser, Refusal, unknown_flag
 
 LINE = "`@name [--return] [--priority N] [--timeout S] [--expires S] message`"
 HELP = """\
-Send a message to an agent. With --return the command waits and prints only the reply on standard output;
-with --no-wait it returns when the agent has stored the message. Without either, the setting
+Send a message to an agent. The agent stores it, and it is typed at the agent's prompt as soon as the agent
+is idle and nobody is typing there.
+
+With --return the command waits, and prints only the reply on standard output. With --no-wait it returns when
+the agent has stored the message, and prints the command that shows the reply. Without either, the setting
 default_response_mode decides: `display` (the default) does not wait, `return` waits.
 
   synapse send codex --return "review the changes in this directory"
@@ -19,7 +24,7 @@ default_response_mode decides: `display` (the default) does not wait, `return` w
   synapse send all --return "who are you?"
   synapse send all-here --return "who works in this directory?"
   synapse send codex --expires 60 "only if you get to it within a minute"
-  synapse send codex -- --help is wrong            (`--` ends the flags)
+  synapse send codex -- --help is wrong     (`--` ends the flags)
 
 Exit status: 0 done, 1 failed, 2 wrong usage, 3 no such agent, 4 timed out, 5 the agent asks a question.
 """
@@ -31,13 +36,22 @@ def main(argv: list[str]) -> int:
     found = parser()
     options, unknown = found.parse_known_intermixed_args(argv)
     refuse_options(found, unknown)
-    settings = load_settings()
     message = read_message(options.message, options.file)
+    settings = load_settings()
     wait = settings.default_response_mode == "return" if options.wait is None else options.wait
+    request_id = ""
+    if not wait and not options.json:
+        submission = Submission(options.target, message, options.priority, options.expires)
+        if sent := submission.attempt():
+            say(sent)
+            return 0
+        request_id = submission.request_id
     timeout = options.timeout if options.timeout is not None else float(settings.response_timeout)
     from synapse.cli.shared.conversation import Conversation
 
-    conversation = Conversation(timeout, options.priority, options.json, expires=options.expires)
+    conversation = Conversation(
+        timeout, options.priority, options.json, expires=options.expires, request_id=request_id
+    )
     return conversation.run(options.target, message, wait)
 
 

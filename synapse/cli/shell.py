@@ -11,6 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from synapse.base import paths
+from synapse.cli.shared.output import say
 from synapse.cli.shared.parser import Parser
 from synapse.config import Settings, load_settings
 from synapse.shell.agent_lines import AgentLines, is_whole
@@ -70,7 +71,7 @@ def _in_terminal(
 
     wanted = os.environ.get("SHELL", program)
     if program != wanted:
-        print(f"synapse: {wanted} is none of bash, zsh, fish and sh; using {program}.", file=sys.stderr)
+        say(f"synapse: {wanted} is none of bash, zsh, fish and sh; using {program}.", error=True)
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, _end)
     signal.signal(signal.SIGTSTP, signal.SIG_IGN)

@@ -49,7 +49,7 @@ def script(name: str, shell: str | None) -> str:
     if shell is None:
         shell = this_shell()
     elif shell not in SHELLS:
-        raise UsageError(f"there is no {name} for {shell!r}, only for {', '.join(SHELLS)}.")
+        raise UsageError(f"there is no {name} for {shell!r}: choose one of {', '.join(SHELLS)}.")
     folder = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "shell_hooks")
     with open(os.path.join(folder, f"{name}.{shell}"), encoding="utf-8") as file:
         return file.read().replace("__SYNAPSE__", program(shell))

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-import sys
 
 from synapse.base import paths
-from synapse.cli.run import Options, add_options, run
+from synapse.cli.agent import Options, add_options, run
+from synapse.cli.shared.output import say
 from synapse.config import load_settings
 from synapse.errors import SynapseError, UsageError
 from synapse.launch import program
@@ -58,12 +58,15 @@ def main(argv: list[str]) -> int:
         parser().print_help()
         return 0
     if options.foreground:
-        return run(profile, options, launch.terminal_or_error(profile.name))
+        console = launch.terminal_or_error(profile.name)
+        options.enter_worktree(profile.name)
+        return run(profile, options, console)
     if runs_bare(profile, options.rest):
         raise UsageError(
             f"`{profile.name} {' '.join(options.rest)}` is not a session that can run in the background: "
             f"use `synapse {profile.name} {' '.join(options.rest)}`."
         )
+    options.enter_worktree(profile.name)
     return _start_detached(profile, options)
 
 
@@ -78,11 +81,11 @@ def _start_all() -> int:
         running.remove(name)
         if isinstance(result, SynapseError):
             status = 1
-            print(f"synapse: {result}", file=sys.stderr)
+            say(f"synapse: {result}", error=True)
         else:
-            print(result, flush=True)
+            say(result, flush=True)
     for name in running:
-        print(f"{name} is running already")
+        say(f"{name} is running already")
     return status
 
 
@@ -99,11 +102,11 @@ def _start_detached(profile: Profile, options: Options) -> int:
         message = first_report(pipe.fileno(), options.name or profile.name)
     if "ready" in message:
         entry: Any = message["ready"]
-        print(f"started {entry['name']} at {entry['endpoint']} (pid {entry['pid']})")
+        say(f"started {entry['name']} at {entry['endpoint']} (pid {entry['pid']})")
         return 0
     tail = _rendered_tail(str(message["output"]), profile)
-    more = f" Its last lines:\n{tail}" if tail else " It wrote nothing."
-    raise SynapseError(f"{profile.name} ended at once with status {message['ended']}.{more}")
+    more = f"its last lines were\n{tail}" if tail else "it wrote nothing."
+    raise SynapseError(f"{profile.name} ended at once with status {message['ended']}: {more}")
 
 
 def _rendered_tail(output: str, profile: Profile, lines: int = 15) -> str:

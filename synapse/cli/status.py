@@ -2,7 +2,6 @@
 
 from typing import Any
 
-from synapse.base.text import for_output
 from synapse.cli.shared.agents import find_agent
 from synapse.cli.shared.output import show
 from synapse.cli.shared.parser import Parser
@@ -24,10 +23,10 @@ def parser() -> Parser:
 def main(argv: list[str]) -> int:
     options = parser().parse_args(argv)
     entry = find_agent(options.target)
-    document: dict[str, Any] = {**entry, **control.call(entry, "GET", "/status")}
+    document: dict[str, Any] = {**entry, **control.call(entry, "GET", "/status"), "name": entry["name"]}
     if document.get("status") == INPUT_REQUIRED:
         document["prompt"] = control.call(entry, "GET", "/why").get("prompt")
     lines = [f"{label:<10} {document.get(key, '')}" for label, key in _SHOWN.items()]
     if prompt := document.get("prompt"):
-        lines.append(f"it asks: {for_output(plain_question(prompt))}")
+        lines.append(f"it asks: {plain_question(prompt)}")
     return show(options.json, document, lines)

@@ -1,19 +1,20 @@
 """`synapse stop`: stop agents and wait until they have ended."""
 
-import os
-import signal
-import time
-
-from synapse.cli.shared.agents import find_agent
+from synapse.cli.shared.agents import find_agent_here
+from synapse.cli.shared.output import say
 from synapse.cli.shared.parser import AGENT, Parser
-from synapse.errors import SynapseError, UsageError
+from synapse.errors import TargetError, UsageError
+from synapse.launch.stopping import did_not_end, stop
 from synapse.registry import AgentRegistry, Entry
 
-PATIENCE = 10.0  # seconds that an agent may take to end
+HELP = """\
+Stop agents and wait until they have ended. Those that run are stopped, even if another one cannot be found.
+The exit status is then 3.
+"""
 
 
 def parser() -> Parser:
-    found = Parser("synapse stop", "Stop agents and wait until they have ended.")
+    found = Parser("synapse stop", HELP)
     found.add_word("target", AGENT, nargs="*", help="a name, a type, type-port, or the beginning of an id")
     found.add_argument("--all", action="store_true", help="stop every running agent")
     return found
@@ -22,53 +23,35 @@ def parser() -> Parser:
 def main(argv: list[str]) -> int:
     options = parser().parse_args(argv)
     registry = AgentRegistry()
-    if options.all == bool(options.target):
-        raise UsageError("no agent is named: name those to stop, or --all.")
-    if options.all:
-        entries = list(registry.list_agents().values())
-        if not entries:
-            print("no agent is running")
-    else:
-        entries = [find_agent(target) for target in options.target]
-    for entry in entries:
-        _end(registry, entry)
-    left = _wait(registry, entries)
+    if options.all and options.target:
+        raise UsageError("--all stops every agent: leave the names out, or --all.")
+    if not options.all and not options.target:
+        raise UsageError("no agent is named: name those to stop, or use --all.")
+    entries = list(registry.list_agents().values())
+    missing: list[TargetError] = []
+    if options.all and not entries:
+        say("no agent is running")
+    if options.target:
+        entries, missing = _find(options.target)
+    left = stop(registry, entries)
     for entry in entries:
         if entry not in left:
-            print(f"stopped {entry['name']}")
-    if left:
-        names = ", ".join(f"{entry['name']} (pid {entry['pid']})" for entry in left)
-        raise SynapseError(f"{names} did not end within {PATIENCE:g} s: see `synapse logs`.")
-    return 0
+            say(f"stopped {entry['name']}")
+    failures = [*missing, *([did_not_end(left)] if left else [])]
+    for failure in failures:
+        say(f"synapse: {failure}", error=True)
+    statuses = {failure.exit_status for failure in failures}
+    return statuses.pop() if len(statuses) == 1 else int(bool(statuses))
 
 
-def _end(registry: AgentRegistry, entry: Entry) -> None:
-    """Signal the agent's relay. While its lock is held, the pid is its own."""
-    pid = int(str(entry["pid"]))
-    try:
-        handle = os.pidfd_open(pid) if hasattr(os, "pidfd_open") else -1
-    except ProcessLookupError:
-        return
-    try:
-        if not registry.is_alive(str(entry["agent_id"])):
-            return
-        for number in (signal.SIGTERM, signal.SIGCONT):  # it may be stopped in its terminal
-            if handle >= 0:
-                signal.pidfd_send_signal(handle, number)
-            else:
-                os.kill(pid, number)
-    except ProcessLookupError:
-        pass
-    finally:
-        if handle >= 0:
-            os.close(handle)
-
-
-def _wait(registry: AgentRegistry, entries: list[Entry]) -> list[Entry]:
-    deadline = time.monotonic() + PATIENCE
-    left = entries
-    while left and time.monotonic() < deadline:
-        left = [entry for entry in left if registry.is_alive(str(entry["agent_id"]))]
-        if left:
-            time.sleep(0.02)
-    return left
+def _find(targets: list[str]) -> tuple[list[Entry], list[TargetError]]:
+    """Each agent once, and an error for each name that does not mean one."""
+    found: dict[object, Entry] = {}
+    missing = []
+    for target in targets:
+        try:
+            entry = find_agent_here(target)
+            found[entry["agent_id"]] = entry
+        except TargetError as error:
+            missing.append(error)
+    return list(found.values()), missing

@@ -2,11 +2,12 @@
 
 from collections.abc import Iterator
 
-from synapse.base.text import for_output
+from synapse.api.reply import usage_of
+from synapse.base.text import for_line
 from synapse.cli.shared.output import show
 from synapse.cli.shared.parser import Parser
+from synapse.cli.shared.tasks import find_task
 from synapse.peers.prompts import plain_question
-from synapse.tasks.shelf import find_task
 from synapse.tasks.task import Task, message_text, sender_id
 
 HELP = "Show one task: its message, its steps with their times, and the reply."
@@ -18,21 +19,24 @@ def parser() -> Parser:
 
 def main(argv: list[str]) -> int:
     options = parser().parse_args(argv)
-    agent_id, task = find_task(options.task)
-    return show(options.json, {**task.to_dict(), "agent_id": agent_id}, _lines(task))
+    found = find_task(options.task)
+    document = {**found.task.to_dict(), "agent_id": found.agent_id}
+    return show(options.json, document, _lines(found.task, found.short))
 
 
-def _lines(task: Task) -> Iterator[str]:
+def _lines(task: Task, short: str) -> Iterator[str]:
     note = f" ({task.note})" if task.note else ""
-    yield f"{task.id}  {task.state}{note}"
-    yield f"from {sender_id(task.sender)}, priority {task.priority}: {for_output(message_text(task.message))}"
+    yield f"{task.id}  {task.state}{for_line(note)}"
+    yield f"from {sender_id(task.sender)}, priority {task.priority}: {message_text(task.message)}"
     for receipt in task.receipts:
         more = ", ".join(f"{key} {value}" for key, value in receipt.items() if key not in ("step", "at"))
-        yield f"  {receipt['at']}  {receipt['step']}{f' ({for_output(more)})' if more else ''}"
+        yield f"  {receipt['at']}  {for_line(str(receipt['step']))}{f' ({for_line(more)})' if more else ''}"
+    if usage := usage_of(task):
+        yield f"used {usage.input_tokens} tokens of input and {usage.output_tokens} of output"
     if task.error:
-        yield f"error {task.error.get('code')}: {for_output(str(task.error.get('message')))}"
+        yield f"error {for_line(str(task.error.get('code')))}: {task.error.get('message')}"
     if task.prompt:
-        yield f"it asks: {for_output(plain_question(task.prompt))}"
-        yield f'answer it with `synapse input {task.short_id} "…"`'
+        yield f"it asks: {plain_question(task.prompt)}"
+        yield f'answer it with `synapse input {short} "…"`'
     if task.reply:
-        yield f"\n{for_output(task.reply)}"
+        yield f"\n{task.reply}"

@@ -19,7 +19,10 @@ def answer_keys(prompt: InputPrompt, text: str, submit: bytes, delay: float) -> 
         if option is not None and prompt.typed:
             return [(0.0, prompt.keys[option].encode()), (delay, submit)]
         if option is not None:
-            return [(0.0, keys.encode([prompt.keys[option]]))]
+            return [
+                (delay if number else 0.0, keys.encode([key]))
+                for number, key in enumerate(prompt.keys[option].split())
+            ]
         if prompt.input_type in ("selection", "confirmation"):
             raise _not_offered(said, (f"{key} ({label})" for label, key in prompt.keys.items()))
     if not said and (prompt.default or not prompt.options):

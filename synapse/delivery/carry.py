@@ -1,12 +1,18 @@
 """One task on its way to the agent and back."""
 
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 from synapse.tasks.task import Task
+from synapse.watch.observer import Observer
 from synapse.watch.turns import Turn
 
 PROGRESS_INTERVAL = 0.1  # seconds between two reports of a running reply
 PROGRESS_INTERVAL_SCREEN = 0.5  # the same, if the reply is read from the screen
+
+
+REST = 2.0  # seconds at most for what a CLI writes about a turn after it has reported its end
+REST_AGAIN = 0.02  # seconds between two looks at it
 
 
 @dataclass
@@ -51,3 +57,12 @@ class Carry:
 
 def mark_of(text: str) -> str:
     return text.partition("]")[0] + "]"
+
+
+async def read_rest(
+    turn: Turn, observer: Observer, clock: Callable[[], float], pause: Callable[[float], Awaitable[None]]
+) -> None:
+    """Wait until the turn has the tokens of its last request, if the CLI writes them later."""
+    until = clock() + REST
+    while observer.is_behind(turn, clock()) and clock() < until:
+        await pause(REST_AGAIN)

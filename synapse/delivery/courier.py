@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from synapse.agent_terminal import AgentTerminal
 from synapse.agents.base import mark_in
 from synapse.delivery import composer
-from synapse.delivery.carry import PROGRESS_INTERVAL, Carry, mark_of
+from synapse.delivery.carry import PROGRESS_INTERVAL, Carry, mark_of, read_rest
 from synapse.delivery.draft_stash import DraftStash
 from synapse.delivery.gate import Gate, content
 from synapse.delivery.instructions import Instructions
@@ -26,11 +26,12 @@ from synapse.delivery.questions import Questions
 from synapse.delivery.typist import LEFT, Typist
 from synapse.output_parser import OutputParser
 from synapse.registry import INPUT_REQUIRED, PROCESSING, READY
-from synapse.relay.injector import DONE, ELSEWHERE, OUTPUT, STUCK
+from synapse.relay.wire import DONE, ELSEWHERE, NEW_OUTPUT, STUCK
 from synapse.tasks.engine import URGENT, TaskEngine, derived_artifact
 from synapse.tasks.files import keep_files, keep_text
 from synapse.tasks.task import Json, Task, message_text, sender_id
 from synapse.tasks.waiting import WaitingTasks
+from synapse.watch import denials
 from synapse.watch.screen.composer import DRAFT
 from synapse.watch.screen.reader import Place
 from synapse.watch.turns import SCREEN, Turn
@@ -56,14 +57,15 @@ class Delivery:
 
     `draft_patience` is the setting of that name. `injected` has the injections that the relay did for an
     earlier host. `look_soon` makes the host check the status soon. `run_name` is the name of this run of the
-    agent. `on_left` gets a sentence for the human when the composer could not be cleared."""
+    agent. `questions` has what the agent asks. `on_left` gets a sentence for the human when the composer
+    could not be cleared."""
 
     controller: AgentTerminal
     engine: TaskEngine
     folder: str
     draft_patience: float
+    questions: Questions
     injected: frozenset[str] = frozenset()
-    is_agent: Callable[[Json], bool] = lambda _: True
     look_soon: Callable[[], None] = lambda: None
     clock: Callable[[], float] = time.monotonic
     run_name: str = ""
@@ -81,7 +83,6 @@ class Delivery:
         path = os.path.join(self.folder, "draft.json")
         self._stash = DraftStash(controller, self._typist, path, self.run_name, clock)
         self._gate = Gate(controller, self.draft_patience, clock)
-        self._questions = Questions(controller, engine, self._typist, self.is_agent, clock)
         self._waiting = WaitingTasks(engine)
         engine.courier, engine.on_queued = self, self._tell_waiting
         self._checks: set[asyncio.Task[None]] = set()
@@ -96,6 +97,7 @@ class Delivery:
     def status_changed(self, status: str) -> None:
         if status == READY and self._began is None:
             self._began = self.clock()
+        self.questions.look()
         self.wake()
 
     async def run(self) -> None:
@@ -148,7 +150,7 @@ class Delivery:
             return "the agent has not shown yet that it takes input" if unseen else "the agent is busy", None
         if self._is_starting():
             return "the agent is starting", 0.2
-        return self._gate.in_the_way(holds_draft=bool(self._stash.held))
+        return self._gate.in_the_way(holds_draft=self._stash.is_full)
 
     async def _elsewhere(self) -> str:
         """Why the relay would type nothing, if another program is in the foreground of the terminal."""
@@ -216,7 +218,7 @@ class Delivery:
         for _ in range(tries):
             in_front = not self.controller.observer.sees_composer
             outcome = await self._typist.inject(name, steps, in_front=in_front)
-            if outcome != OUTPUT:
+            if outcome != NEW_OUTPUT:
                 break
             await self._pause(TYPE_AGAIN)
         return outcome
@@ -270,8 +272,7 @@ class Delivery:
                 self._adopt(text)
                 break
             await self._pause(0.25)
-        told = carry.turn is not None and carry.turn.accepted
-        evidence = "the agent said so" if told else "the agent is busy"
+        evidence = "the agent said so" if carry.turn and carry.turn.accepted else "the agent is busy"
         self._store.add_receipt(task, "confirmed", evidence=evidence)
         self.engine.given(task)
         return True
@@ -281,6 +282,8 @@ class Delivery:
         while not task.ended:
             turn = carry.turn
             if turn is not None and turn.ended_at is not None:
+                await self.questions.settled()
+                await read_rest(turn, self.controller.observer, self.clock, self._pause)
                 self._conclude(carry, turn)
                 return
             if turn is None and self.controller.status == READY:
@@ -290,10 +293,9 @@ class Delivery:
                 await self._typist.interrupt(lambda: task.ended or carry.over, carry.text)
                 if not carry.over and not self._unwanted(carry):
                     continue
-            self._questions.tell(task)
+            self.questions.look()
             self._tell_progress(carry)
-            busy = self.controller.status == PROCESSING
-            await self._stash.give_back(busy and self.controller.takes_pastes)
+            await self._stash.give_back(self.controller.status == PROCESSING and self.controller.takes_pastes)
             await self._pause(carry.next_look(self.clock()))
 
     def _unwanted(self, carry: Carry) -> str:
@@ -317,7 +319,7 @@ class Delivery:
             if turn.reply:
                 self.engine.progress(task, turn.reply, append=False)
             if turn.denied is not None and not carry.interrupted:
-                self.engine.denied(task, turn.denied)
+                self.engine.denied(task, turn.denied, denials.EVIDENCE.get(turn.denied_by, ""))
             else:
                 self.engine.canceled(task, carry.interrupted or "interrupted at the agent's terminal")
         else:
@@ -363,8 +365,8 @@ class Delivery:
         if await self._typist.clear(f"line/{self.clock()}", line) == LEFT:
             self.on_left("A part of the line that was sent is still in the prompt: remove it.")
 
-    async def answer(self, task: Task, text: str, by: Json | None) -> None:
-        await self._questions.answer(task, text, by)
+    async def answer(self, task: Task, text: str, by: Json | None, question: str = "") -> None:
+        await self.questions.answer_task(task, text, by, question)
         self.wake()
 
     async def _take_up(self, task: Task) -> None:

@@ -15,12 +15,13 @@ from synapse.base import files
 from synapse.delivery import composer
 from synapse.delivery.gate import content, has_text
 from synapse.delivery.typist import LEFT, Typist
-from synapse.relay.injector import DONE
+from synapse.relay.wire import DONE
 from synapse.watch.screen.composer import EMPTY, UNKNOWN
 
 logger = logging.getLogger(__name__)
 
 RESTORE_PAUSE = 0.5  # seconds without a key before it is put back
+SHOWN = 2.0  # seconds in which the screen must show it; a CLI that works may draw other things first
 RESTORES = 3  # how often it is typed, if the screen does not show it
 
 
@@ -37,7 +38,14 @@ class DraftStash:
     def __post_init__(self) -> None:
         self._count = 0
         self._typed_after: int | None = None  # the number of human keys when it was typed again
+        self._typed_at = 0.0
+        self._stayed_after: int | None = None  # the number of human keys when nothing of a draft went away
         self.held = self._left_behind()
+
+    @property
+    def is_full(self) -> bool:
+        """Whether no draft can be taken now: one is held, or the one in the composer has not gone away."""
+        return bool(self.held) or self._stayed_after == self.controller.keys
 
     async def take(self, name: str, text: str) -> str:
         """Store the draft and take it out of the composer: the outcome, as of Typist.clear."""
@@ -47,11 +55,18 @@ class DraftStash:
             self.controller.set_draft(True, "")
             if not has_text(text):
                 self.drop()
+        elif outcome == LEFT and self._still_shows(text):  # else it would come back a second time
+            self.drop()
+            self._stayed_after = self.controller.keys
         elif outcome == LEFT:  # it comes back when the human has emptied the prompt
             self.controller.set_draft(False, None)
         else:
             self.drop()
         return outcome
+
+    def _still_shows(self, text: str) -> bool:
+        shown = self.controller.composer.text
+        return shown is not None and shown.split() == text.split()
 
     def _store(self, text: str) -> None:
         document = json.dumps({"run": self.run, "text": text}, ensure_ascii=False)
@@ -75,6 +90,8 @@ class DraftStash:
         controller = self.controller
         if self._typed_after is not None:
             self._check()
+            if self._typed_after is not None:
+                return
         text = self.held
         paused = self.clock() - controller.last_key >= RESTORE_PAUSE
         if not text or not now or not paused or content(controller).state != EMPTY:
@@ -97,7 +114,7 @@ class DraftStash:
         )
         if outcome == DONE:
             controller.set_draft(False, text)
-            self._typed_after = controller.keys
+            self._typed_after, self._typed_at = controller.keys, self.clock()
 
     def _check(self) -> None:
         """Keep it, to type it again, if the screen shows an empty composer and nobody has typed since."""
@@ -105,6 +122,8 @@ class DraftStash:
         seen = controller.composer
         if controller.keys == self._typed_after and seen.state != UNKNOWN:
             if not controller.observer.is_composer_current:
+                return
+            if seen.state == EMPTY and self.clock() - self._typed_at < SHOWN:
                 return
             if seen.state == EMPTY and self._count < RESTORES:
                 controller.set_draft(True, "")

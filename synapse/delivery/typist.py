@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 from synapse.agent_terminal import AgentTerminal
 from synapse.keys import names as keys
+from synapse.profiles.loader import interrupt_steps
 from synapse.registry import INPUT_REQUIRED, READY
-from synapse.relay.injector import DONE
+from synapse.relay.wire import DONE
 from synapse.watch.screen.composer import DRAFT
 
 PRESS_AGAIN = 2.0  # seconds until the interrupt keys are pressed again
@@ -81,13 +82,14 @@ class Typist:
         `text` is the prompt, which some CLIs put back into their composer."""
         controller = self.controller
         for attempt in range(PRESSES):
+            controller.observer.leave(self.clock())
             if done() or controller.status == READY:
                 break
             prompt = controller.observer.prompt if controller.status == INPUT_REQUIRED else None
-            press = controller.profile.interrupt_keys
+            steps = interrupt_steps(controller.profile)
             if prompt is not None and prompt.cancel:
-                press = keys.encode([prompt.cancel])
-            await self.inject(f"interrupt/{self.clock()}/{attempt}", [(0.0, press)], careful=False)
+                steps = [(0.0, keys.encode([prompt.cancel]))]
+            await self.inject(f"interrupt/{self.clock()}/{attempt}", steps, careful=False)
             until = self.clock() + PRESS_AGAIN
             while not done() and controller.status != READY and self.clock() < until:
                 await self.pause(until - self.clock())

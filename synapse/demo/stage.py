@@ -10,7 +10,7 @@ from synapse.terminal import cells
 from synapse.testing import Terminal
 
 CAPTION = 8  # rows, one of them a rule
-SMALLEST = (60, 20)  # columns and rows of a terminal in which it is drawn live
+SMALLEST = (80, 24)  # columns and rows of a terminal in which it is drawn live
 SETTLED = 0.2  # seconds without a byte
 KEY = 0.045  # seconds between two keys, when it is drawn live
 PLAIN = (80, 20)  # columns and rows otherwise
@@ -25,6 +25,12 @@ class Stage:
         if self.live:
             size = os.get_terminal_size()
             self.live = size.columns >= SMALLEST[0] and size.lines >= SMALLEST[1]
+            if not self.live:
+                print(
+                    f"This terminal has {size.columns} columns and {size.lines} rows. Make it at least "
+                    f"{SMALLEST[0]} by {SMALLEST[1]} and run the demo again to see the screens; "
+                    "until then, here is a report."
+                )
         self._cols, self._rows = (size.columns, size.lines - CAPTION) if self.live else PLAIN
         self._terminal = Terminal(argv, env, self._cols, self._rows)
         self._caption: list[str] = []
@@ -99,7 +105,7 @@ class Stage:
         while not condition():
             if time.monotonic() > deadline:
                 raise SynapseError(
-                    f"the demo failed: {complaint} within {PATIENCE:g} s. The screen was:\n{self.text}"
+                    f"the demo failed: {complaint} within {PATIENCE:g} s, and the screen was:\n{self.text}"
                 )
             self._pump(0.04)
 

@@ -28,6 +28,7 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument(
         "--mute", action="store_true", help="report nothing to Synapse: only the screen shows what it does"
     )
+    made.add_argument("--log", metavar="FILE", help="append each message that arrives, as one line of JSON")
     made.add_argument("--ignore-hup", action="store_true", help="ignore SIGHUP and SIGTERM")
     made.add_argument("--version", action="version", version=f"dummy {__version__}")
     return made

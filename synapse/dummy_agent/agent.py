@@ -12,7 +12,21 @@ from synapse.base.text import for_output
 from synapse.dummy_agent import script
 from synapse.dummy_agent.console import Console, Leave
 from synapse.dummy_agent.report import Reporter
-from synapse.dummy_agent.steps import Crash, Die, Exit, Fact, Flood, Question, Raw, Step, Text, Title, Wait
+from synapse.dummy_agent.steps import (
+    Crash,
+    Die,
+    Edit,
+    Exit,
+    Fact,
+    Flood,
+    Question,
+    Raw,
+    Step,
+    Text,
+    Title,
+    Tokens,
+    Wait,
+)
 
 QUIT_WITHIN = 1.0  # seconds between the two Ctrl-C that quit an idle agent
 
@@ -46,6 +60,9 @@ class Agent:
 
     def _turn(self, message: str) -> None:
         self._begin(message)
+        if self._options.log:
+            with open(self._options.log, "a", encoding="utf-8") as file:
+                file.write(json.dumps(message) + "\n")
         self._reporter.started(message)
         outcome = "completed"
         try:
@@ -64,6 +81,10 @@ class Agent:
                 self._stream(step.text)
             case Fact():
                 self._stream(_fact(step))
+            case Edit():
+                self._stream(self._edit(step.path))
+            case Tokens():
+                self._reporter.used(step.read, step.written)
             case Wait():
                 self._still, self._deaf = step.frozen, step.deaf
                 self._rest(step.seconds)
@@ -82,6 +103,15 @@ class Agent:
                 raise RuntimeError(step.message)
             case Die():
                 _die(step.signal)
+
+    def _edit(self, path: str) -> str:
+        try:
+            with open(path, "a", encoding="utf-8") as file:
+                file.write("a line\n")
+        except (OSError, ValueError) as error:
+            return f"Not edited: {error}"
+        self._reporter.changed(path)
+        return "Edited."
 
     def _stream(self, text: str) -> None:
         for chunk in script.words(text) if self._options.delay else [text]:

@@ -26,11 +26,17 @@ class Reporter:
         self._said.append(text)
         self._tell(event="said", text="".join(self._said), key="1")
 
+    def changed(self, path: str) -> None:
+        self._tell(event="file_changed", path=path)
+
+    def used(self, read: int, written: int) -> None:
+        self._tell(event="usage", input_tokens=read, output_tokens=written)
+
     def ended(self, outcome: str) -> None:
         reply = {"reply": "".join(self._said)} if outcome == "completed" else {}
         self._tell(event="turn_ended", outcome=outcome, **reply)
 
-    def _tell(self, **event: str) -> None:
+    def _tell(self, **event: str | int) -> None:
         if not self._path:
             return
         line = json.dumps(event).encode() + b"\n"

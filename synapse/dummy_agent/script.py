@@ -3,7 +3,21 @@
 import re
 from collections.abc import Callable
 
-from synapse.dummy_agent.steps import Crash, Die, Exit, Fact, Flood, Question, Raw, Step, Text, Title, Wait
+from synapse.dummy_agent.steps import (
+    Crash,
+    Die,
+    Edit,
+    Exit,
+    Fact,
+    Flood,
+    Question,
+    Raw,
+    Step,
+    Text,
+    Title,
+    Tokens,
+    Wait,
+)
 
 DIRECTIVES = """\
 say TEXT                   answer exactly TEXT; \\n in it is a new line
@@ -26,6 +40,8 @@ die N                      kills itself with signal N, nothing restored
 bytes HEX                  these bytes, raw
 title TEXT                 sets the terminal title until the next message
 flood MB                   that many megabytes of numbered lines
+edit FILE                  adds a line to FILE, and reports it
+tokens IN OUT              reports that the turn has used so many tokens
 env NAME                   the value of an environment variable
 size | pid | cwd | args    COLSxROWS, process id, directory, own arguments as JSON
 a2a-mark                   the mark the message came with, or no mark
@@ -110,6 +126,11 @@ def _seconds(word: str) -> float:
     return float(word)
 
 
+def _tokens(argument: str) -> list[Step]:
+    read, written = argument.split()
+    return [Tokens(_number(read, 10**9), _number(written, 10**9)), Text("Reported.")]
+
+
 def _number(word: str, most: int) -> int:
     if not re.fullmatch(r"\d{1,9}", word) or int(word) > most:
         raise ValueError
@@ -180,5 +201,7 @@ _WITH_ARGUMENT: dict[str, Callable[[str], list[Step]]] = {
     "bytes": lambda argument: [Raw(bytes.fromhex(_required(argument)))],
     "title": lambda argument: [Title(_required(argument)), Text("Title set.")],
     "flood": _flood,
+    "edit": lambda argument: [Edit(_required(argument))],
+    "tokens": _tokens,
     "env": lambda argument: [Fact("env", _required(argument))],
 }

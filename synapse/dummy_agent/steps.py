@@ -55,6 +55,15 @@ class Fact(NamedTuple):
     argument: str = ""
 
 
+class Edit(NamedTuple):
+    path: str
+
+
+class Tokens(NamedTuple):
+    read: int
+    written: int
+
+
 class Exit(NamedTuple):
     status: int
 
@@ -67,4 +76,4 @@ class Die(NamedTuple):
     signal: int
 
 
-Step = Text | Wait | Question | Raw | Title | Flood | Fact | Exit | Crash | Die
+Step = Text | Wait | Question | Raw | Title | Flood | Fact | Edit | Tokens | Exit | Crash | Die

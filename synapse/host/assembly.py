@@ -12,6 +12,7 @@ from synapse.agents.base import Surroundings, open_channel
 from synapse.base import paths, processes
 from synapse.delivery.courier import Delivery
 from synapse.delivery.instructions import Instructions
+from synapse.delivery.questions import Questions
 from synapse.host.features import Features, default_features
 from synapse.host.hello import Hello
 from synapse.host.status import StatusWatch
@@ -20,6 +21,7 @@ from synapse.messages.inbox import Inbox
 from synapse.registry import AgentRegistry
 from synapse.server.about import About
 from synapse.server.outbound import Outbound
+from synapse.tasks.conversation import Budget, Conversations
 from synapse.tasks.engine import Limits, TaskEngine
 from synapse.tasks.files import drop_files
 from synapse.tasks.loop_guard import LoopGuard
@@ -49,15 +51,25 @@ class Agent:
         self.registry = AgentRegistry()
         self.features = Features()
         self.controller = controller = _controller(hello, send)
-        self.status = StatusWatch(controller.check_status)
+        self.status = StatusWatch(self._check)
         self.engine = _engine(hello, self.features)
+        self.questions = Questions(
+            controller,
+            self.engine,
+            agent=hello.name,
+            path=os.path.join(hello.folder, "question.json"),
+            run_name=hello.run,
+            injected=hello.injected,
+            is_agent=self.registry.is_agent,
+            changed=self.features.question_changed,
+        )
         self.delivery = Delivery(
             controller,
             self.engine,
             hello.folder,
             draft_patience=settings.routing.draft_patience,
+            questions=self.questions,
             injected=hello.injected,
-            is_agent=self.registry.is_agent,
             look_soon=self.status.soon,
             run_name=hello.run,
             instructions=self._instructions() if hello.instruction_method == "message" else None,
@@ -80,9 +92,15 @@ class Agent:
         self.features.add(*default_features(self))
         controller.add_output_callback(self.features.output)
         controller.add_status_callback(self.features.status_changed)
+        controller.observer.on_file_changed = self.features.file_changed
         controller.observer.turns.on_turn(lambda _: None, self.features.turn_ended)
         self.engine.store.on_event(self.features.task_changed)
         self.status.soon()  # the agent may never write
+
+    def _check(self) -> float | None:
+        """Look at the status and at what is asked. Returns the seconds until the next look, if one is due."""
+        waits = (self.controller.check_status(), self.questions.look())
+        return min((wait for wait in waits if wait is not None), default=None)
 
     def _instructions(self) -> Instructions:
         def build() -> str:
@@ -135,5 +153,10 @@ def _engine(hello: Hello, features: Features) -> TaskEngine:
         Limits(limits.queue, limits.message, limits.events),
         refusing,
         guard=LoopGuard((hello.agent_id, hello.name), routing.max_hops, routing.pair_per_minute),
+        conversations=Conversations(
+            store,
+            hello.agent_id,
+            Budget(routing.budget.turns, routing.budget.tokens, routing.budget.messages),
+        ),
         on_refused=features.message_refused,
     )

@@ -1,10 +1,11 @@
-"""The host process: it connects to its relay, opens the listeners, and ends when the relay does."""
+"""The host process: it connects to its relay, opens the listeners, and ends with the agent or the relay."""
 
 import asyncio
 import logging
 import logging.handlers
 import select
 import signal
+from contextlib import suppress
 from typing import Any
 
 from synapse.agent_context import SYSTEM, build_instructions
@@ -13,15 +14,17 @@ from synapse.host.assembly import Agent
 from synapse.host.features import late_features
 from synapse.host.hello import Hello
 from synapse.host.listeners import Listener, Sockets, close_all, default_listeners
+from synapse.host.watchdog import Watchdog
 from synapse.host.wire import RelayFrames, RelayWire, TakeFrame
+from synapse.keys import patterns
 from synapse.relay import wire
-from synapse.relay.link import GOODBYE
 from synapse.tasks.task import GONE, TaskError, text_message
 from synapse.terminal.screen import undo_modes
 
 logger = logging.getLogger(__name__)
 
-LAST_SECONDS = 5  # seconds at the most that the host outlives its relay
+LAST_SECONDS = 6  # seconds at the most that the host outlives its agent or its relay
+DRAIN_SECONDS = 3.0  # for what is owed; the relay waits 5 seconds, and closing takes up to 1.5
 
 
 class Host:
@@ -35,7 +38,9 @@ class Host:
         self._met: asyncio.Future[RelayFrames | None] = loop.create_future()  # None: no hello came
         self._ended: asyncio.Future[None] = loop.create_future()  # an error: the relay starts another host
         self._orderly = False  # the relay said goodbye by signal
-        signal.signal(GOODBYE, self._on_goodbye)
+        self._watchdog = Watchdog(loop)
+        signal.signal(wire.GOODBYE, self._on_goodbye)
+        patterns.limit_time(logger.warning)
 
     async def run(self) -> None:
         loop = asyncio.get_running_loop()
@@ -43,7 +48,7 @@ class Host:
         frames = await self._met
         if frames is None:
             return
-        if self._relay_is_gone():  # the agent ended at once
+        if self._ended.done() or self._relay_is_gone():  # the agent ended at once
             await self._ended
             await self._end(frames.agent, [])
         else:
@@ -64,14 +69,21 @@ class Host:
         await self._end(agent, listeners)
 
     async def _end(self, agent: Agent, listeners: list[Listener]) -> None:
+        """Nothing new is accepted and every task has ended. Send what is owed, while the listeners still
+        serve; then close them, and the store last."""
         if agent.controller.running:  # no EXIT frame came: the relay was killed, or had no time
-            agent.engine.fail_all(GONE)
+            agent.engine.end(GONE)
         if self._was_killed(agent):
             _clean_up(agent)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(DRAIN_SECONDS):
+                await agent.features.drain()
         await close_all(listeners)
         await agent.features.close()
         agent.engine.store.close()
         logger.info("host of %s ends", agent.hello.name)
+        self._relay.send(wire.pack(wire.DRAINED))
+        await asyncio.sleep(0)  # uvloop writes when the loop turns
 
     def _meet(self, told: dict[str, Any], relay: RelayWire) -> TakeFrame:
         hello = Hello.of(told)
@@ -79,7 +91,7 @@ class Host:
         agent = Agent(hello, relay.send, self._umask)
         name = agent.controller.screen.name
         logger.info("host %s of %s is here (%s)", hello.generation, hello.name, name)
-        frames = RelayFrames(agent, relay.send)
+        frames = RelayFrames(agent, relay.send, self._agent_ended)
         self._met.set_result(frames)
         return frames.take
 
@@ -92,8 +104,13 @@ class Host:
     def _on_goodbye(self, *_: object) -> None:
         self._orderly = True
 
+    def _agent_ended(self) -> None:
+        self._watchdog.end_within(LAST_SECONDS)
+        if not self._ended.done():
+            self._ended.set_result(None)
+
     def _relay_ended(self) -> None:
-        signal.alarm(LAST_SECONDS)  # ends the host even if the loop or a lock is stuck
+        self._watchdog.end_within(LAST_SECONDS)
         if not self._met.done():
             self._met.set_result(None)
         frames = self._met.result()

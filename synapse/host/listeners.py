@@ -11,28 +11,38 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from synapse.agents.receiver import EventListener
+from synapse.base import paths
 from synapse.base.loading import load
 from synapse.host.assembly import Agent
+from synapse.host.fifo import FifoListener
 from synapse.host.hello import Hello
+from synapse.peers.origin import Origin
 
 if TYPE_CHECKING:
-    from synapse.server.app import HttpServer
+    from starlette.applications import Starlette
+
     from synapse.server.dialect.external import ExternalClient
+    from synapse.server.http_server import HttpServer
+    from synapse.server.live.live import Live
+    from synapse.server.live.route import MakeLive
+
+    MakeApp = Callable[[bool], Starlette]  # for whether a token is set
 
 logger = logging.getLogger(__name__)
 
 WARM_UP = 4.0  # seconds until the server is loaded without a connection: not while the agent starts
 CLOSE_TIMEOUT = 1.5  # seconds for all listeners
-SERVER = ("synapse.a2a_client", "synapse.server.dialect.external", "synapse.server.app")
+SERVER = ("synapse.server.app", "synapse.server.http_server")
 
 
 class Sockets(NamedTuple):
-    """The sockets that the relay gives to each of its hosts."""
+    """The sockets that the relay gives to each of its hosts, and the FIFO of the agent's own requests."""
 
     relay: socket.socket
     tcp: socket.socket
     control: socket.socket
     events: socket.socket
+    requests: int
 
 
 class Listener(Protocol):
@@ -46,16 +56,29 @@ def default_listeners(
 ) -> list[Listener]:
     """`failed` is called if an HTTP listener cannot be opened."""
     hello = agent.hello
-    external = cache(lambda: _external_client(hello))  # made once its modules are loaded
+    live = cache(lambda: _live(agent))  # made when somebody looks
+    app = _app_maker(agent, live)
 
     def on_event(event: Mapping[str, Any]) -> None:
         agent.controller.event(event)
         agent.status.soon()
 
     listeners: list[Listener] = [
-        HttpListener(sockets.tcp, lambda: _public_server(agent, sockets.tcp, external()), failed),
-        HttpListener(sockets.control, lambda: _private_server(agent, sockets.control, external()), failed),
-        EventListener(sockets.events, on_event),  # the agent's hooks report there
+        HttpListener(sockets.tcp, lambda: _public_server(agent, sockets.tcp, app), failed),
+        HttpListener(sockets.control, lambda: _private_server(agent, sockets.control, app), failed),
+        EventListener(  # for hooks
+            sockets.events,
+            hello.child,
+            on_event,
+            came=agent.controller.senders.add,
+            knows=agent.controller.observer.knows,
+        ),
+        FifoListener(
+            sockets.requests,
+            paths.replies_dir(hello.agent_id),
+            Origin(hello.agent_id, hello.name),
+            agent.registry,
+        ),
     ]
     if hello.settings.grpc_port and hello.token is not None:
         listeners.append(_grpc(agent, sockets, hello.settings.grpc_port, hello.token))
@@ -102,28 +125,62 @@ class HttpListener:
             self.failed(error)
 
 
-def _public_server(agent: Agent, tcp: socket.socket, external: ExternalClient) -> HttpServer:
+def _app_maker(agent: Agent, live: MakeLive) -> MakeApp:
+    """Makes the public application, once its modules are loaded: one for both listeners, unless a token is
+    set, which clients of the private one do not need."""
+    external = cache(lambda: _external_client(agent.hello))
+
+    @cache
+    def make(token_set: bool) -> Starlette:
+        from synapse.server.app import public_app
+
+        return public_app(
+            agent.controller,
+            agent.engine,
+            agent.questions,
+            agent.about,
+            agent.outbound,
+            external,
+            live,
+            token_set=token_set,
+        )
+
+    return make
+
+
+def _public_server(agent: Agent, tcp: socket.socket, app: MakeApp) -> HttpServer:
     """For the TCP port, which other users of the machine and other machines may reach."""
+    from synapse.server.access.addressee import Addressee
     from synapse.server.access.checks import AccessCheck, Bodies, names_for
     from synapse.server.access.connections import at_most
-    from synapse.server.app import HttpServer, public_app
+    from synapse.server.http_server import HttpServer
 
     token, settings = agent.hello.token, agent.hello.settings
     has_token = token is not None
-    app = public_app(
-        agent.controller, agent.engine, agent.about, agent.outbound, external, token_set=has_token
-    )
     names = names_for(tcp.getsockname()[0], agent.about.url, settings.allowed_hosts)
-    checked = AccessCheck(Bodies(app, settings.limits.body), names, token, settings.limits.rate)
-    return HttpServer(checked, tcp, at_most(settings.limits.connections))
+    inner = Addressee(Bodies(app(has_token), settings.limits.body), agent.hello.agent_id)
+    checked = AccessCheck(inner, names, token, settings.limits.rate)
+    most = settings.limits.connections
+    connection = at_most(most, limit_of_others=most if has_token else None)
+    return HttpServer(checked, tcp, connection, largest_frame=settings.limits.body)
 
 
-def _private_server(agent: Agent, control: socket.socket, external: ExternalClient) -> HttpServer:
+def _private_server(agent: Agent, control: socket.socket, app: MakeApp) -> HttpServer:
     """For the Unix socket, which only this user's own commands may reach."""
-    from synapse.server.app import HttpServer, private_app
+    from synapse.server.access.addressee import Addressee
+    from synapse.server.app import private_app
+    from synapse.server.http_server import HttpServer
 
-    app = private_app(agent.controller, agent.engine, agent.about, agent.outbound, external)
-    return HttpServer(app, control)
+    private = private_app(app(False), agent.controller, agent.engine)
+    return HttpServer(Addressee(private, agent.hello.agent_id), control)
+
+
+def _live(agent: Agent) -> Live:
+    from synapse.server.live.live import Live
+
+    made = Live(agent.controller, agent.engine, agent.questions, agent.about)
+    agent.features.add(made)
+    return made
 
 
 def _external_client(hello: Hello) -> ExternalClient:

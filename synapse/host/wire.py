@@ -5,15 +5,15 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, cast
 
+from synapse.base import paths
 from synapse.host.assembly import Agent
 from synapse.relay import wire
 from synapse.relay.console import restore_terminal
 from synapse.tasks.task import GONE
 from synapse.terminal.screen import undo_modes
-
-BULK = 64 * 1024  # bytes: output frames that arrive in one read of this size are joined
 
 TakeFrame = Callable[[int, bytes], None]
 
@@ -43,7 +43,7 @@ class RelayWire(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         frames = self._unpacker.feed(data)
-        for kind, payload in wire.joined(frames) if len(data) >= BULK else frames:
+        for kind, payload in wire.joined(frames) if len(frames) > 1 else frames:
             self._take(kind, payload)
 
     def eof_received(self) -> None:
@@ -61,11 +61,13 @@ class RelayWire(asyncio.Protocol):
 
 
 class RelayFrames:
-    """Passes the relay's frames on to the parts of one agent. `send` takes a frame for the relay."""
+    """Passes the relay's frames on to the parts of one agent. `send` takes a frame for the relay; `ended` is
+    called when the agent has ended and accepts nothing any more."""
 
-    def __init__(self, agent: Agent, send: Callable[[bytes], None]) -> None:
+    def __init__(self, agent: Agent, send: Callable[[bytes], None], ended: Callable[[], None]) -> None:
         self.agent = agent
         self._send = send
+        self._ended = ended
         self._console = agent.hello.console
 
     def take(self, kind: int, payload: bytes) -> None:
@@ -100,10 +102,13 @@ class RelayFrames:
         elif kind == wire.EXIT:
             controller.exited(json.loads(payload))
             error = controller.observer.error
-            agent.engine.fail_all(error.to_a2a_error() if error else GONE)
+            agent.engine.end(error.to_a2a_error() if error else GONE)
+            self._ended()
 
     def restore_terminal(self) -> None:
         """Undo the terminal modes that a killed relay has left on the human's terminal."""
         if self._console is not None:
-            undo = self.agent.display.left_behind + undo_modes(self.agent.controller.screen)
-            restore_terminal(self._console, undo)
+            left, screen = self.agent.display.left_behind, self.agent.controller.screen
+            restore_terminal(self._console, lambda shell_is_back: left + undo_modes(screen, shell_is_back))
+            with suppress(OSError), open(paths.restored_file(self.agent.hello.child), "w"):
+                pass

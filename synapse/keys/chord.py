@@ -33,10 +33,14 @@ class Chord:
         self._held = b""  # its bytes
         self.rest = b""  # what came after a complete chord
 
+    def is_free_of(self, data: bytes) -> bool:
+        """Whether no part of a chord is in these keys or before them, as in nearly all."""
+        return not self._armed and self._stream.idle and b"\x1b" not in data and self._first_byte not in data
+
     def feed(self, data: bytes) -> tuple[bytes, bool]:
         stream = self._stream
-        if not self._armed and stream.idle and b"\x1b" not in data and self._first_byte not in data:
-            return data, False  # as nearly all keys
+        if self.is_free_of(data):
+            return data, False
         out = bytearray()
         for kind, value, raw in self._pieces(data):
             if kind == PART and stream.ends_in_escape and self._keys[self._armed] == _ESCAPE:

@@ -10,6 +10,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
+    from synapse.keys.patterns import Pattern
+
 PATTERN = r"^@([\w-]+(?:@[\w.-]+)?)\s+(.+)$"  # `@name` or `@name@machine`
 WAIT = frozenset({"--return", "--response", "--here"})
 NO_WAIT = frozenset({"--no-wait", "--non-response", "--display"})
@@ -43,7 +45,8 @@ class Refusal(Record):
 
 
 class CommandParser:
-    """`names` are the known names, without regard to case; with None every name is known."""
+    """`names` are the known names, without regard to case; with None every name is known. `@box` among them
+    stands for every agent of the machine `box`."""
 
     def __init__(self, pattern: str = PATTERN, names: Iterable[str] | None = None) -> None:
         self.set_pattern(pattern)
@@ -52,7 +55,11 @@ class CommandParser:
 
     def set_pattern(self, pattern: str) -> None:
         try:
-            self._pattern = re.compile(pattern, re.DOTALL)
+            self._pattern: re.Pattern[str] | Pattern = re.compile(pattern, re.DOTALL)
+            if pattern != PATTERN:
+                from synapse.keys.patterns import Pattern
+
+                self._pattern = Pattern(pattern, re.DOTALL)
         except re.error as error:
             raise ValueError(str(error)) from error
 
@@ -68,7 +75,12 @@ class CommandParser:
         return (name, rest) if name and rest else None
 
     def known(self, name: str) -> str | None:
-        return name if self._names is None else self._names.get(name.casefold())
+        if self._names is None:
+            return name
+        agent, at, machine = name.partition("@")
+        if found := self._names.get(name.casefold()):
+            return found
+        return agent + where if at and (where := self._names.get(f"@{machine}".casefold())) else None
 
     def parse(
         self, line: str, enter: bytes = b"\r", wait: bool = True, last_too: bool = False

@@ -10,7 +10,7 @@ from __future__ import annotations
 from synapse.keys.commands import PATTERN, Command, CommandParser, Refusal
 from synapse.keys.decoder import KEY, MOUSE, OTHER, PASTE, REPORT, SILENT, TEXT, KeyDecoder
 from synapse.keys.line_editor import COOKED, LineEditor
-from synapse.keys.typed import CLEARED, NOTHING, SUBMITTED, TYPED
+from synapse.keys.typed import ARROWS, CLEARED, MOVED, NOTHING, SUBMITTED, TYPED
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -39,8 +39,8 @@ class KeyRouter:
     submits. Without `cooked`, a line feed submits, and the editing keys are those of a composer. `is_there`
     is asked before a line is routed: whether the agent, and no other program, reads the keys.
 
-    `typed` says what the last keys did: NOTHING, TYPED, SUBMITTED or CLEARED; `submitted` is the line of the
-    last SUBMITTED, if it is known. `last` is the last command.
+    `typed` says what the last keys did: NOTHING, TYPED, SUBMITTED, CLEARED or MOVED; `submitted` is the line
+    of the last SUBMITTED, if it is known. `last` is the last command.
     """
 
     def __init__(
@@ -97,7 +97,7 @@ class KeyRouter:
                 self.typed = SUBMITTED
             else:
                 self._apply(kind, value, data[start:end] if start >= 0 else b"")
-        if self.typed == NOTHING and (decoder.pending or decoder.in_paste):
+        if self.typed in (NOTHING, MOVED) and (decoder.pending or decoder.in_paste):
             self.typed = TYPED  # a sequence or a paste is not complete yet
         begun = decoder.pending
         whole = len(begun) <= len(data) or len(begun) == len(kept) + len(data)
@@ -171,7 +171,7 @@ class KeyRouter:
 
     def _apply(self, kind: str, value: str, raw: bytes) -> None:
         """`raw` is the key as it was typed, if that is known."""
-        editor = self.editor
+        editor, moves = self.editor, False
         if kind in (REPORT, SILENT) or (kind == MOUSE and value != "click"):
             return
         if kind == TEXT:
@@ -184,7 +184,10 @@ class KeyRouter:
             editor.forget()
         else:
             editor.key(value)
-        if self.typed != SUBMITTED:
+            moves = value in ARROWS and self.typed in (NOTHING, MOVED)
+        if moves:
+            self.typed = MOVED
+        elif self.typed != SUBMITTED:
             self.typed = CLEARED if value in ("ctrl-c", "ctrl-u") and editor.is_empty else TYPED
 
     def _apply_cooked(self, key: str, raw: bytes) -> None:

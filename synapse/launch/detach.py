@@ -13,6 +13,7 @@ import sys
 import time
 from typing import TYPE_CHECKING
 
+from synapse.base.processes import shell_status
 from synapse.errors import SynapseError
 from synapse.launch.run import run_agent
 from synapse.launch.tokens import take_token
@@ -78,7 +79,9 @@ def main() -> int:
 
     def run(report: Report) -> int:
         token = take_token(None, None)
-        return run_agent(profile, (), given["name"], given["port"], report=report, token=token, packed=packed)
+        return shell_status(
+            run_agent(profile, (), given["name"], given["port"], report=report, token=token, packed=packed)
+        )
 
     return become_daemon(run, profile.name, os.dup(1))
 

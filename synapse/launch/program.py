@@ -55,6 +55,8 @@ def environment(profile: Profile, entry: Entry | None) -> dict[str, str]:
         env["SYNAPSE_AGENT_NAME"] = str(entry["name"])
         env["SYNAPSE_ENDPOINT"] = str(entry["endpoint"])
         env["SYNAPSE_EVENTS"] = paths.events_socket(str(entry["agent_id"]))
+        env["SYNAPSE_REQUESTS"] = paths.request_fifo(str(entry["agent_id"]))
+        env["SYNAPSE_COMMAND"] = paths.our_command()
     return env
 
 

@@ -11,18 +11,22 @@ import os
 import time
 
 from synapse.agent_context import build_instructions
-from synapse.agents.flags import channel_arguments
+from synapse.agents.flags import channel_arguments, channel_environment, mcp_arguments
 from synapse.base import files, jsontext, paths
+from synapse.base.processes import shell_status
 from synapse.config import Settings, load_settings
 from synapse.errors import SynapseError, UsageError
 from synapse.launch.addresses import safe_address
 from synapse.launch.claim import Claim, claim
+from synapse.launch.ending import end, end_in_background
 from synapse.launch.program import background_environment, environment, find_command
+from synapse.launch.starts import remember_start
 from synapse.profiles.loader import (
     Profile,
     clear_steps,
     instruction_arguments,
     instruction_method,
+    instruction_variables,
     pack_profile,
 )
 from synapse.relay.console import Console
@@ -65,11 +69,13 @@ def run_agent(
     report: Report | None = None,
     host: str | None = None,
     token: str | None = None,
+    token_file: str | None = None,
     packed: dict[str, object] | None = None,
 ) -> int:
-    """Run one agent to its end and return its exit status. Without a console it runs in the background.
+    """Run one agent to its end and return its exit status; negative, the signal that killed it. Without a
+    console it runs in the background.
 
-    `packed` is the profile for the host, if it is in no file."""
+    `token_file` is where `token` was read; `packed` is the profile for the host, if it is in no file."""
     settings = load_settings()
     address = safe_address(host, token)
     command = find_command(profile)
@@ -77,9 +83,18 @@ def run_agent(
     agent = claim(profile, settings, name, port, address)
     log = Logger(paths.log_file(agent.name))
     try:
+        remember_start(
+            agent.entry,
+            args,
+            profile="" if packed else profile.name,
+            host=host,
+            token_file=token_file,
+            token=token is not None,
+            foreground=console is not None,
+        )
         started_at = time.time()
-        own = _instructions(profile, settings, agent, args)
-        pty = _spawn(profile, agent, console, command=command, own=own, args=[*profile.args, *args])
+        told = _instructions(profile, settings, agent, args)
+        pty = _spawn(profile, agent, console, command=command, told=told, args=[*profile.args, *args])
         log(f"started {agent.name}: {jsontext.dumps(list(args))} as {pty.pid}, port {agent.entry['port']}")
         hello: dict[str, object] = {
             "entry": agent.entry,
@@ -92,44 +107,49 @@ def run_agent(
             profile, settings, agent, pty=pty, console=console, hello=hello, report=report, log=log
         )
         status = _run_relay(relay, pty, agent.name, log)
-        log(f"ended with status {status}")
-        # `synapse stop` waits until the host has ended; a human whose agent has ended does not wait.
-        link.close(patience=3.0 if console is None or relay.stopping else 0.0)
-    finally:
+        log(f"ended with status {shell_status(status)}")
+    except BaseException:
         agent.release()
-    relay.front.tell_exit(status)
+        raise
+    agent.withdraw()
+    os.close(pty.master)
+    relay.front.tell_exit(shell_status(status))
     if report is not None:
-        report({"ended": status, "output": link.recent.output().decode("utf-8", "replace")})
+        report({"ended": shell_status(status), "output": link.recent.output().decode("utf-8", "replace")})
+    if console is None:
+        end(link, agent)
+    else:
+        end_in_background(link, agent)
     return status
 
 
-def _instructions(profile: Profile, settings: Settings, agent: Claim, args: Sequence[str]) -> list[str]:
-    """The arguments that tell the agent about the others, unless the user gives the same argument."""
+def _instructions(profile: Profile, settings: Settings, agent: Claim, args: Sequence[str]) -> str:
+    """What tells the agent about the others; empty if the user gives the same argument."""
     argument = profile.instructions.argument
     if instruction_method(profile, settings.initial_instructions) in ("typed", "off"):
-        return []
+        return ""
     if any(word == argument or word.startswith(f"{argument}=") for word in args):
-        return []
-    return instruction_arguments(profile, build_instructions(agent.entry, agent.others))
+        return ""
+    return build_instructions(agent.entry, agent.others)
 
 
 def _spawn(
-    profile: Profile,
-    agent: Claim,
-    console: Console | None,
-    *,
-    command: list[str],
-    own: list[str],
-    args: list[str],
+    profile: Profile, agent: Claim, console: Console | None, *, command: list[str], told: str, args: list[str]
 ) -> Pty:
     env = environment(profile, agent.entry)
     for other in agent.others:  # one may have started this agent: its tools' id is not this agent's
         env.pop(str(files.read_object(paths.session_file(str(other["agent_id"]))).get("variable")), None)
+    env |= channel_environment(profile.channel, args, env)
+    own = instruction_arguments(profile, told) if told else []
+    env |= instruction_variables(profile, told) if told else {}
     added = channel_arguments(profile.channel, args, env, command[0] if profile.embedded else "")
+    if profile.mcp:
+        added += mcp_arguments(profile.channel, command[0], [*added, *args], env)
     argv = [*command, *added, *own, *args]
     try:
         if console is not None:
-            return Pty.spawn(argv, env, console.winsize(), console.saved)
+            stderr = None if os.isatty(2) else 2
+            return Pty.spawn(argv, env, console.winsize(), console.saved, stderr, console.describe())
         return Pty.spawn(argv, background_environment(env), make_winsize(*profile.size))
     except OSError as error:
         raise SynapseError(
@@ -152,7 +172,7 @@ def _make_relay(
     from synapse.relay.link import HostLink
     from synapse.relay.loop import Relay
 
-    inherited = [sock.fileno() for sock in (agent.tcp, agent.control, agent.events)]
+    inherited = [*(sock.fileno() for sock in (agent.tcp, agent.control, agent.events)), agent.requests]
     host = [*paths.our_python(), "-m", HOST]
     link = HostLink(host, inherited, lambda: {**hello, **_state(relay, link, pty)}, log, log.path)
     relay = Relay(
@@ -164,6 +184,7 @@ def _make_relay(
         overlay_keys=settings.overlay_keys,
         clear=lambda line, behind: clear_steps(profile, line, behind),
         on_ready=lambda: report({"ready": agent.entry}) if report is not None else None,
+        on_heartbeat=agent.keep,
         log=log,
     )
     return relay, link
@@ -198,8 +219,8 @@ def _run_relay(relay: Relay, pty: Pty, name: str, log: Logger) -> int:
         import traceback
 
         log(f"the relay failed:\n{traceback.format_exc()}")
-        pty.reap()
-        raise SynapseError(f"Synapse failed and had to end {name} ({error!r}): see {log.path}.") from error
+        pty.reap(end=True)
+        raise SynapseError(f"the relay failed and had to end {name} ({error!r}): see {log.path}.") from error
 
 
 def _check(settings: Settings, token: str | None) -> None:
@@ -220,10 +241,18 @@ def _check(settings: Settings, token: str | None) -> None:
 
 
 def terminal_or_error(profile_name: str) -> Console:
-    for fd, what in ((0, "input"), (1, "output")):
-        if not os.isatty(fd):
-            raise UsageError(
-                f"standard {what} is not a terminal, which `synapse {profile_name}` needs: "
-                f"`synapse start {profile_name}` runs it in the background."
-            )
+    if missing := missing_terminal():
+        raise no_terminal(profile_name, missing)
     return Console.of_this_process()
+
+
+def missing_terminal() -> str:
+    """Which of "input" and "output" is not a terminal."""
+    return next((what for fd, what in ((0, "input"), (1, "output")) if not os.isatty(fd)), "")
+
+
+def no_terminal(profile_name: str, missing: str) -> UsageError:
+    return UsageError(
+        f"standard {missing} is not a terminal, which `synapse {profile_name}` needs: "
+        f"`synapse start {profile_name}` runs it in the background."
+    )

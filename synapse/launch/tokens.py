@@ -2,6 +2,7 @@
 
 import os
 import stat
+import sys
 
 from synapse.errors import UsageError
 
@@ -19,6 +20,24 @@ def take_token(given: str | None, file: str | None) -> str | None:
     if given is not None:
         raise UsageError("there are two tokens, from --token and from --token-file: leave one of them out.")
     return _check(_read(file), file)
+
+
+def take_secret(source: str) -> str:
+    """A secret that is never an argument: from a file of ours, from the variable NAME with `env:NAME`, or
+    from the first line of standard input with `-`."""
+    if source == "-":
+        return _check(_typed(), "what standard input has")
+    if source.startswith("env:"):
+        return _check(os.environ.get(source[4:], "").strip(), source)
+    return _check(_read(source), source)
+
+
+def _typed() -> str:
+    if sys.stdin.isatty():
+        from getpass import getpass
+
+        return getpass("secret (not shown): ").strip()
+    return sys.stdin.readline().strip()
 
 
 def _read(path: str) -> str:

@@ -7,11 +7,11 @@ import base64
 import json
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import Enum
-from typing import NamedTuple
 
 from synapse.messages.draw_timer import DRAW_INTERVAL, DrawTimer, Later, Timer
+from synapse.messages.drawings import NOWHERE, Drawing, Drawings
 from synapse.messages.inbox import Action, Close, Copy, Inbox
 from synapse.messages.placement import ASK_AGAIN, NEVER, Placement
 from synapse.relay import wire
@@ -23,6 +23,7 @@ TRY_AGAIN = 0.1  # seconds until a drawing that was refused is tried again
 RESIZE_PAUSE = 0.4  # seconds after a resize before anything is drawn: not while a window is dragged
 DRAWN_LATELY = 1.0  # seconds: a drawing erased this shortly before a resize may have left traces
 ANSWERED_WITHIN = 0.1  # seconds for the terminal to say where its cursor is, before the panel opens
+CANNOT_DRAW = b"\x07\x1b]9;Synapse cannot draw over this program. Try: synapse tasks\x07"
 VISIBLE_WITHIN = 1.0  # seconds: if the panel is not drawn by then, the agent gets the keys back
 
 
@@ -38,37 +39,6 @@ class State(Enum):
 
 _IS_STAINED = (State.STAINED, State.SPILT)
 _AFTER_REPAINT = {State.STAINED: State.CLEAN, State.SPILT: State.REPAINTED}
-
-
-class _Drawing(NamedTuple):
-    number: int
-    at: int  # the position in the agent's output
-    boxes: list[Box]
-    once: bytes
-    erase: bytes
-    aside: bool = False  # on the alternate screen, which the agent does not use
-
-
-@dataclass
-class _Drawings:
-    """The drawings sent to the relay."""
-
-    count: int = 0
-    asked: dict[int, _Drawing] = field(default_factory=dict)  # the relay has not answered yet
-    up: _Drawing | None = None  # the last one, unless it was refused or removed
-    shown: _Drawing | None = None  # the same, if it is on the terminal and no output has come since
-    left_at: float = NEVER  # when a drawing was last on the terminal
-    missed: bool = False  # something has changed since the last one was sent
-    once: bytes = b""  # sent with the next drawing, such as a copy to the clipboard
-
-    def outdate(self, now: float) -> None:
-        """Output has come, after which it must be drawn again."""
-        if self.shown is not None:
-            self.shown, self.left_at = None, now
-
-    def leave(self, now: float) -> None:
-        self.outdate(now)
-        self.up = None
 
 
 @dataclass
@@ -100,7 +70,7 @@ class Display:
         self._placement = Placement(self.screen, self.young, self.placed)
         self._timer = DrawTimer(self._draw, self.later, self.clock)
         self._state = State.CLEAN
-        self._drawings = _Drawings()
+        self._drawings = Drawings()
         self._opened = _Opened()
         self._edges: list[tuple[int, int]] = []  # of the drawing at the last resize: see _note_edges
         self._calm_at = NEVER  # nothing is drawn before
@@ -122,19 +92,25 @@ class Display:
     def changed(self) -> None:
         self._timer.after(0.0)
 
+    def send_once(self, data: bytes) -> None:
+        """Write a sequence that draws nothing, such as a notification, in a pause of the output."""
+        if self._state is not State.ABSENT:
+            self._drawings.once += data
+            self._timer.after(OUTPUT_PAUSE)
+
     def output(self, data: bytes) -> None:
         self._output_at = self.clock()
         self._drawings.outdate(self._output_at)
         self._placement.learn(data)
-        if self._drawings.up is not None and not self._drawings.up.aside:
-            self._follow()
+        if (up := self._drawings.up) is not None and not up.aside and not self._placement.is_inside:
+            self._follow(data)
         if self._has_picture or self._state in _IS_STAINED:
             self._timer.after(OUTPUT_PAUSE)
 
-    def _follow(self) -> None:
-        """Draw the same again after this output. Within synchronised output at once: the agent's end mark
+    def _follow(self, data: bytes) -> None:
+        """Draw the same again after this output. After a frame or a part of it at once: the agent's end mark
         would show the screen without it. Otherwise after all output that has come."""
-        if self.screen.mode(2026):
+        if self.screen.mode(2026) or data.endswith(wire.SYNCHRONISED_END):
             self._draw_again()
         elif not self._following:
             self._following = True
@@ -146,7 +122,7 @@ class Display:
         if up is None or up.at == self.written():
             return
         if not self._placement.is_known:
-            self._drawings.leave(self.clock())  # the relay erases it with the output
+            self._drawings.leave(self.clock())  # the relay erases it
         elif (painting := paint(self.screen, up.boxes)) is not None:
             self._send(up.boxes, painting)
 
@@ -156,9 +132,11 @@ class Display:
 
     def resized(self) -> None:
         """Called before the screen has its new size."""
-        now = self.clock()
         self._note_edges()
-        self._drawings.leave(now)
+        now, drawings = self.clock(), self._drawings
+        if drawings.up is None or not drawings.up.aside:
+            drawings.leave(now)
+        drawings.shown = None
         self._placement.resized()
         self._calm_at = now + RESIZE_PAUSE
         if self._state is not State.ABSENT:
@@ -180,7 +158,7 @@ class Display:
         up = self._drawings.up
         if self._state not in _IS_STAINED:
             self._edges = []
-        if up is None or up.aside or self.screen.alternate_screen:
+        if up is None or up.at == NOWHERE or up.aside or self.screen.alternate_screen:
             return
         edges = {y: box.x + box.width for box in up.boxes for y in range(box.y, box.y + len(box.lines))}
         cols, before = self.screen.size[0], 0
@@ -209,8 +187,7 @@ class Display:
 
     @property
     def left_behind(self) -> bytes:
-        shown = self._drawings.shown
-        return shown.erase if shown is not None else b""
+        return self._drawings.shown.erase if self._drawings.shown is not None else b""
 
     def _overlaid(self, number: int, outcome: str) -> None:
         drawings = self._drawings
@@ -219,7 +196,7 @@ class Display:
             return
         is_last = drawings.up is asked
         if outcome == wire.SHOWN:
-            drawings.left_at = self.clock()
+            drawings.left_at = drawings.left_at if asked.aside else self.clock()
             if asked.at == self.written() and (is_last or not asked.boxes):
                 drawings.shown = asked
             self._opened.seen = self._opened.seen or bool(asked.boxes)
@@ -228,6 +205,8 @@ class Display:
                 self._placement.repainted()
             if asked.once == drawings.once:
                 drawings.once = b""
+        elif is_last and outcome == wire.STALE and not asked.aside:
+            drawings.up = asked._replace(at=NOWHERE)  # it is drawn again with the output that came before it
         elif is_last:
             drawings.up = None
         if outcome in (wire.STALE, wire.BUSY):
@@ -238,7 +217,7 @@ class Display:
 
     def _place(self, row: int, column: int, at: int) -> None:
         """The position of the terminal's cursor after `at` bytes of the agent's output."""
-        if self.screen.alternate_screen or at != self.written():
+        if at != self.written():
             self._placement.questions_left = max(self._placement.questions_left, 1)  # more has come since
             self._timer.after(TRY_AGAIN)
         elif self._placement.place(row, column, self._wrapped_rows() if self._state in _IS_STAINED else 0):
@@ -254,10 +233,11 @@ class Display:
         self.changed()
 
     def _give_up(self) -> None:
-        """Give the keys back to the agent if the panel cannot be seen."""
+        """Give the keys back to the agent if the panel cannot be seen, with a bell and a notification."""
         if self.inbox.focused and not self._opened.seen:
             self.inbox.focus(False)
             self._tell_state()
+            self._drawings.once = CANNOT_DRAW
             self.changed()
 
     def _keys(self, data: bytes) -> None:
@@ -293,14 +273,11 @@ class Display:
             drawings.missed = True
             return
         self._timer.last = now = self.clock()
-        if self._state in _IS_STAINED:
-            self._repaint()
-            return
-        if now < self._calm_at:
-            self._timer.at(self._calm_at)
-            return
         if drawings.up is not None and drawings.up.aside and not self.inbox.focused:
             self._remove(now)
+        if self._is_moved and (not self.inbox.focused or self.screen.alternate_screen):
+            self._settle()
+            return
         size, above = self._placement.free()
         if self._must_go_aside(size):
             size, above = self.screen.size, 0
@@ -312,8 +289,10 @@ class Display:
             self._timer.at(now + wait)
         if drawings.shown is not None and drawings.shown.boxes == boxes and not drawings.once:
             return
-        if boxes or drawings.once:
+        if boxes or (drawings.once and drawings.up is not None):
             self._paint(boxes)
+        elif drawings.once:
+            self._write_once()
         elif drawings.up is not None:
             self._remove(now)
 
@@ -323,18 +302,21 @@ class Display:
 
     def _must_go_aside(self, size: tuple[int, int]) -> bool:
         """Whether the panel can be seen only on the alternate screen: it is not known which rows are the
-        agent's, or they are too few. Once it is there it stays there."""
+        agent's, or they are too few, or a resize has just moved them. Once it is there it stays there."""
         if not self.inbox.focused or self.screen.alternate_screen:
             return False
         up, placement = self._drawings.up, self._placement
-        if up is not None and up.aside:
+        if self._is_moved or (up is not None and up.aside):
             return True
         if placement.is_known:
             return drawable_area(size) is None
         return not placement.questions_left or self.clock() - placement.asked_at >= ANSWERED_WITHIN
 
     def _paint(self, boxes: list[Box]) -> None:
-        if self._must_go_aside(self._placement.free()[0]):
+        is_lost = not self._placement.is_known and not self._placement.may_ask
+        if not boxes or (is_lost and self._drawings.once and not self.inbox.focused):
+            self._write_once()
+        elif self._must_go_aside(self._placement.free()[0]):
             self._paint_aside(boxes)
         elif not self._placement.is_known:
             self._ask_place()
@@ -344,6 +326,15 @@ class Display:
             self._paint_aside(boxes)  # something below cannot be written again
         else:
             self._timer.after(TRY_AGAIN)
+
+    def _write_once(self) -> None:
+        """Where nothing is drawn, the place of the agent's rows on the terminal need not be known."""
+        if self.screen.drawing_cursor() is not None:
+            self._put([], self._drawings.once, b"", sync=False, over=0)
+        elif self.clock() - self._output_at < DRAWN_LATELY:  # within an escape sequence
+            self._timer.after(TRY_AGAIN)
+        else:
+            self._drawings.once = b""
 
     def _paint_aside(self, boxes: list[Box]) -> None:
         if (painting := paint_aside(self.screen, boxes)) is None:
@@ -357,17 +348,24 @@ class Display:
         draw = self._drawings.once + painting.draw
         self._put(boxes, draw, painting.erase, sync=painting.synchronise, over=over, aside=aside)
 
-    def _repaint(self) -> None:
+    @property
+    def _is_moved(self) -> bool:
+        """Whether a resize has moved what is on the screen, and nothing was put in order since."""
+        return self._state in _IS_STAINED or self.clock() < self._calm_at
+
+    def _settle(self) -> None:
+        """After a resize: wait for the last of several, then remove what is left of a drawing."""
         if self.clock() < self._calm_at:
             self._timer.at(self._calm_at)
-            return
-        if not self._placement.may_repaint:
-            if self._placement.questions_left:
-                self._ask_place()
-            else:
-                self._state = State.CLEAN
-                self._timer.after(0.0)
-            return
+        elif self._placement.may_repaint:
+            self._repaint()
+        elif self._placement.questions_left:
+            self._ask_place()
+        else:
+            self._state = State.CLEAN
+            self._timer.after(0.0)
+
+    def _repaint(self) -> None:
         if (data := repaint(self.screen, self._placement.free()[1])) is None:
             self._timer.after(TRY_AGAIN)
             return
@@ -376,12 +374,10 @@ class Display:
 
     def _ask_place(self) -> None:
         """Query the terminal; a few times, if it does not answer."""
-        if not self._placement.questions_left or self.screen.alternate_screen:
-            return
-        if self._placement.ask(self.clock()):
-            self.send(wire.pack(wire.WHERE))
-        wait = ANSWERED_WITHIN if self.inbox.focused else ASK_AGAIN
-        self._timer.at(self._placement.asked_at + wait)
+        if self._placement.may_ask:
+            if self._placement.ask(self.clock()):
+                self.send(wire.pack(wire.WHERE))
+            self._timer.at(self._placement.asked_at + (ANSWERED_WITHIN if self.inbox.focused else ASK_AGAIN))
 
     def _put(
         self, boxes: list[Box], draw: bytes, erase: bytes, *, sync: bool, over: int, aside: bool = False
@@ -390,7 +386,7 @@ class Display:
         drawings.count += 1
         cols, rows = self.screen.size
         once = drawings.once if boxes or self._state not in _IS_STAINED else b""
-        made = _Drawing(drawings.count, self.written(), boxes, once, erase, aside)
+        made = Drawing(drawings.count, self.written(), boxes, once, erase, aside)
         drawings.asked[made.number] = made
         drawings.up = made if erase else None
         header = {"id": made.number, "at": made.at, "cols": cols, "rows": rows, "resumes": self.resumes}

@@ -14,17 +14,18 @@ from synapse.terminal import markdown, panel
 from synapse.terminal.markdown import Lines
 from synapse.terminal.overlay import Box
 
-SENDING, DELIVERED, WORKING, ASKS, REPLIED, FAILED = (
-    "sending", "delivered", "working", "asks", "replied", "failed",
+SENDING, DELIVERED, WORKING, ASKS, REPLIED, FAILED, NOTICE = (
+    "sending", "delivered", "working", "asks", "replied", "failed", "notice",
 )  # fmt: skip
 UNDER_WAY = frozenset({SENDING, DELIVERED, WORKING})
 SECONDS = {SENDING: 30.0, DELIVERED: 30.0, WORKING: 30.0, ASKS: 60.0, REPLIED: 15.0, FAILED: 20.0}
+SECONDS[NOTICE] = 20.0
 AFTER = 4.0  # seconds that a toast stays when no reply is expected
 SENT = 3.0  # seconds that `sent` stays where no progress is shown
 KEPT = 100  # entries
 TOASTS = 3  # at the same time
 COPY_LIMIT = 74_000  # bytes; terminals accept no more by OSC 52
-_OPEN_ARROW = {REPLIED: "←", ASKS: "?", FAILED: "✗"}
+_OPEN_ARROW = {REPLIED: "←", ASKS: "?", FAILED: "✗", NOTICE: "!"}
 
 
 class Copy(NamedTuple):
@@ -39,8 +40,11 @@ class HandOver(NamedTuple):
 
 
 class Answer(NamedTuple):
+    """`question` is the id of the question that the human has seen, if it has one."""
+
     entry: str
     text: str
+    question: str = ""
 
 
 class Close(NamedTuple):
@@ -60,7 +64,9 @@ class Entry:
     began: float
     state: str = SENDING
     detail: str = ""
+    outcome: str = FAILED  # of a failure: also canceled or denied; of a notice: what the agent does
     prompt: str = ""
+    question: str = ""  # its id, if it has one
     subject: str = ""  # what the question is about, in one line
     in_words: bool = False  # a number is no answer: nobody has seen what it would run
     secret: bool = False  # the answer is not shown
@@ -136,14 +142,15 @@ class Inbox:
         may_be_empty: bool = False,
         subject: str = "",
         in_words: bool = False,
+        question: str = "",
     ) -> None:
         if entry := self._change(name, ASKS):
-            if prompt != entry.prompt:
+            if (prompt, question) != (entry.prompt, entry.question):
                 entry.draft = ""
                 if name == self._selected and self._answering is not None:
                     self._answering, self._note = None, "it asks something else now: read it, and answer that"
             entry.prompt, entry.secret, entry.may_be_empty = prompt, secret, may_be_empty
-            entry.subject, entry.in_words = subject, in_words
+            entry.subject, entry.in_words, entry.question = subject, in_words, question
 
     def not_taken(self, name: str, answer: str, why: str) -> None:
         """An answer that did not reach the agent: it is kept, to be sent again."""
@@ -158,9 +165,10 @@ class Inbox:
         if entry := self._change(name, REPLIED):
             entry.reply, entry.ended = text, self.clock()
 
-    def failed(self, name: str, why: str) -> None:
+    def failed(self, name: str, why: str, outcome: str = FAILED) -> None:
+        """`outcome`: that it failed, or was canceled or denied."""
         if entry := self._change(name, FAILED, why):
-            entry.ended = self.clock()
+            entry.ended, entry.outcome = self.clock(), outcome
 
     def delivered(self, name: str) -> None:
         if entry := self._change(name, DELIVERED):
@@ -173,6 +181,18 @@ class Inbox:
     def failed_to_come(self, name: str, sender: str, why: str) -> None:
         self.sending(name, sender, "")
         self.failed(name, why)
+
+    def notice(self, name: str, agent: str, what: str, detail: str) -> None:
+        """Something that an agent has done and the human may want to know; no message belongs to it."""
+        self.sending(name, agent, "")
+        if entry := self._change(name, NOTICE, detail):
+            entry.outcome = what
+
+    def withdraw(self, name: str) -> None:
+        """Remove an entry: what another agent asked is answered."""
+        if self._entries.pop(name, None) is not None and name == self._selected:
+            self._answering, self._note = None, "it does not ask any more"
+            self._selected = next(reversed(self._entries), "")
 
     def _change(self, name: str, state: str, detail: str = "") -> Entry | None:
         entry = self._entries.get(name)
@@ -197,7 +217,7 @@ class Inbox:
         self.focused = on
         self._answering, self._note = None, ""
         if on:  # at an open question, else the last reply or failure, else the last message sent
-            rank = {ASKS: 2, REPLIED: 1, FAILED: 1}
+            rank = {ASKS: 2, REPLIED: 1, FAILED: 1, NOTICE: 1}
             order = [(0 if e.seen else rank.get(e.state, 0), e.changed) for e in self.entries]
             self._selected = self.entries[order.index(max(order))].name if order else ""
 
@@ -231,8 +251,8 @@ class Inbox:
             return head + "sent", ""
         if entry.is_under_way:
             return head + self._progress(entry, now), entry.late
-        if entry.state == FAILED:
-            return head + "failed", _first_line(entry.detail, "")
+        if entry.state in (FAILED, NOTICE):
+            return head + entry.outcome, _first_line(entry.detail, "")
         said = entry.detail or _first_line(
             entry.subject or entry.prompt if entry.state == ASKS else entry.reply
         )
@@ -263,7 +283,8 @@ class Inbox:
         names = list(self._entries)
         count = f"{names.index(entry.name) + 1}/{len(names)}  " if len(names) > 1 else ""
         took = f" after {int(entry.ended - entry.began)} s" if entry.ended is not None else ""
-        state = self._progress(entry, self.clock()) if entry.is_under_way else entry.state + took
+        state = entry.outcome if entry.state in (FAILED, NOTICE) else entry.state
+        state = self._progress(entry, self.clock()) if entry.is_under_way else state + took
         return f"{count}{entry.target} · {state}"
 
     def _body(self, entry: Entry, columns: int) -> Lines:
@@ -280,7 +301,7 @@ class Inbox:
             lines = [*lines[:6], *([[("  …", markdown.DIM)]] if len(lines) > 6 else []), []]
         if entry.state in (REPLIED, ASKS):
             return lines + markdown.render(entry.prompt if entry.state == ASKS else entry.reply, columns)
-        if entry.state == FAILED:
+        if entry.state in (FAILED, NOTICE):
             return lines + markdown.wrapped([(for_cells(entry.detail), markdown.STRONG)], columns)
         lines.append([("No answer yet.", markdown.DIM)])
         if entry.late:
@@ -361,7 +382,7 @@ class Inbox:
             self._note = "answer in words, and look at its screen first"
             return []
         self._note = "answer sent"
-        return [Answer(self._selected, line.answer)]
+        return [Answer(self._selected, line.answer, entry.question if entry is not None else "")]
 
 
 def _first_line(text: str, marks: str = "#*`>-") -> str:

@@ -20,7 +20,7 @@ from synapse.messages.inbox import Action, Answer, HandOver, Inbox
 from synapse.messages.pending import FOREVER, PendingMessage, PendingMessages
 from synapse.peers.base import Peer
 from synapse.peers.directory import Directory
-from synapse.peers.prompts import GONE, is_secret, question, subject, takes_nothing, unseen
+from synapse.peers.prompts import GONE, is_secret, question, question_id, subject, takes_nothing, unseen
 from synapse.peers.task import A2ATask, Json, StillWorking
 from synapse.registry import ALL, ALL_HERE
 from synapse.tasks.engine import TaskEngine
@@ -136,7 +136,7 @@ class Messenger:
     def inbox_action(self, action: Action) -> None:
         message = self.pending.get(action.entry) if isinstance(action, Answer | HandOver) else None
         if message is not None and isinstance(action, Answer):
-            self._begin(self._answer(message, action.text))
+            self._begin(self._answer(message, action))
         elif message is not None:
             self._hand_over(message)
 
@@ -160,11 +160,15 @@ class Messenger:
             logger.exception("a message to %s failed", message.target)
             self._end(message, failure="Synapse failed while it was sent: see its log. It may have arrived.")
         else:
-            why = ""
+            why, outcome = "", boxes.FAILED
             if task.status != "completed" and (message.wait or task.ended):
-                why = (task.error or {}).get("message") or task.note or "it gave no reason"
-                why = f"{task.status}: {why}"
-            self._end(message, reply=task.text, failure=why)
+                told = task.error or {}
+                why = told.get("message") or task.note or "it gave no reason"
+                if task.status == "canceled":
+                    outcome = "denied" if told.get("code") == "DENIED" else "canceled"
+                else:
+                    why = f"{task.status}: {why}"
+            self._end(message, reply=task.text, failure=why, outcome=outcome)
         finally:
             self._peers.pop(message.id, None)
 
@@ -225,7 +229,7 @@ class Messenger:
             return None
         left = message.sent_at + message.expires - time.time()
         if left <= 0:
-            raise SynapseError(f"it expired after {message.expires:g} s, before it was sent.")
+            raise SynapseError(f"it expired after {message.expires:g} s, before it was sent: send it again.")
         return left
 
     def _check_first(self, peer: Peer, message: PendingMessage) -> None:
@@ -254,10 +258,13 @@ class Messenger:
                 may_be_empty=takes_nothing(prompt),
                 subject=subject(prompt),
                 in_words=bool(unseen(prompt)),
+                question=question_id(prompt),
             )
             self.changed()
         elif kind == "delivered":
             self._progress(message, boxes.DELIVERED)
+        elif kind == "unreachable":
+            self._progress(message, boxes.WORKING if message.task else boxes.SENDING, note)
         elif kind in ("working", "queued"):
             self._progress(message, boxes.WORKING if kind == "working" else boxes.SENDING, note)
 
@@ -273,8 +280,10 @@ class Messenger:
             return ""
         return f" `{self._shows(message)}` says what becomes of it."
 
-    def _end(self, message: PendingMessage, reply: str = "", failure: str = "") -> None:
-        message.ended, message.reply, message.failure = True, reply, failure
+    def _end(
+        self, message: PendingMessage, reply: str = "", failure: str = "", outcome: str = boxes.FAILED
+    ) -> None:
+        message.ended, message.reply, message.failure, message.outcome = True, reply, failure, outcome
         message.ended_at = time.time()
         self._keep(message)
         self._show_end(message)
@@ -307,7 +316,7 @@ class Messenger:
     def _show_end(self, message: PendingMessage) -> None:
         if message.failure:
             said = f"{message.failure}\n\n{self._shown(message)}" if message.reply else message.failure
-            self.inbox.failed(message.id, said)
+            self.inbox.failed(message.id, said, message.outcome)
         elif message.wait:
             self.inbox.reply(message.id, self._shown(message))
         else:
@@ -323,14 +332,14 @@ class Messenger:
     def _shows(self, message: PendingMessage) -> str:
         return self._peer(message).commands(message.task).shows
 
-    async def _answer(self, message: PendingMessage, text: str) -> None:
+    async def _answer(self, message: PendingMessage, answer: Answer) -> None:
         peer = self._peers.get(message.id)
         try:
             if peer is None:
                 raise SynapseError(GONE)
-            await peer.answer(message.task, text)
+            await peer.answer(message.task, answer.text, answer.question)
         except SynapseError as error:
-            self.inbox.not_taken(message.id, text, str(error))
+            self.inbox.not_taken(message.id, answer.text, str(error))
             self.changed()
 
     def _hand_over(self, message: PendingMessage) -> None:

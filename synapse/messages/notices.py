@@ -48,6 +48,11 @@ class Notices:
             self._under_way.add(sending)
             sending.add_done_callback(self._under_way.discard)
 
+    async def drain(self) -> None:
+        """Until the notices have arrived. The next host of this agent sends what is left."""
+        while self._under_way:
+            await asyncio.wait(self._under_way)
+
     async def _send(self, task: Task) -> None:
         peer = self.directory.author(task.sender or {})
         if peer is None:
@@ -61,9 +66,12 @@ class Notices:
 
 
 def notice(task: Task) -> str:
-    text = task.reply
-    if task.state != COMPLETED:
-        why = (task.error or {}).get("message") or task.note or "no reason was given"
-        text = f"it was not done: {task.state}, {why}"
-    head = f"Reply to your message {task.short_id} (for your information, it needs no answer):"
+    why = (task.error or {}).get("message") or task.note
+    return notice_text(task.short_id, task.state, task.reply, str(why))
+
+
+def notice_text(short: str, state: str, text: str, why: str) -> str:
+    if state != COMPLETED:
+        text = f"it was not done: {state}, {why or 'no reason was given'}"
+    head = f"Reply to your message {short} (for your information, it needs no answer):"
     return f"{head}\n\n{text}" if "\n" in text.strip() else f"{head} {text}"

@@ -40,6 +40,7 @@ class PendingMessage:
     ended: bool = False
     reply: str = ""
     failure: str = ""
+    outcome: str = "failed"  # of a failure: also canceled or denied
     ended_at: float = 0.0
 
 

@@ -1,19 +1,22 @@
-"""Every agent that a message can be sent to, local or external."""
+"""Every agent that a message can be sent to: local, on another machine, or external."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from synapse.errors import NoSuchAgent, SynapseError, TargetError
-from synapse.peers.base import Listed, Peer, Source
+from synapse.peers.base import Listed, Peer, RemoteSource, Source
 from synapse.peers.external.agents import ExternalAgentRegistry
 from synapse.peers.external.client import ExternalClient
 from synapse.peers.external.peer import ExternalSource
 from synapse.peers.local import LocalSource
 from synapse.peers.origin import Origin
+from synapse.peers.remote import is_remote, remote_sources, source_of
 from synapse.peers.task import Json
 from synapse.registry import ALL, ALL_HERE, AgentRegistry, Entry
+
+Listing = frozenset[tuple[str, int]]  # of a folder: names and what identifies each file
 
 _BROADCASTS = (
     Listed(ALL, "every running agent"),
@@ -35,7 +38,9 @@ def open_directory(
         LocalSource(registry, origin, me),
         ExternalSource(ExternalClient(external), registry, origin),
     ]
-    return Directory(sources, startable, str(me["name"]) if me else "")
+    found = Directory(sources, startable, str(me["name"]) if me else "")
+    found.add_remote(lambda: remote_sources(registry, origin))
+    return found
 
 
 class Directory:
@@ -45,10 +50,21 @@ class Directory:
         self._sources = {source.kind: source for source in sources}
         self._startable = tuple(startable)
         self._myself = myself
-        self._seen: list[int] = []
+        self._seen: dict[str, tuple[int, Listing]] = {}  # by folder: when it changed, and what is in it
+        self._remote: Callable[[], list[RemoteSource]] = list
+
+    def add_remote(self, remote: Callable[[], list[RemoteSource]]) -> None:
+        """`remote` returns the sources of agents on other machines, of which one may be added at any time."""
+        self._remote = remote
+
+    @property
+    def _all(self) -> list[Source]:
+        return [*self._sources.values(), *self._remote()]
 
     def find(self, name: str) -> Peer:
         """Raises NoSuchAgent, or TargetError if the name could mean several."""
+        if is_remote(name):
+            return source_of(name.partition("@")[2], self._remote()).find(name)
         errors: list[TargetError] = []
         for source in self._sources.values():
             try:
@@ -60,12 +76,13 @@ class Directory:
     def at(self, address: str, name: str) -> Peer:
         """The peer of an address that was stored; `name` is what it was called."""
         kind, _, place = address.partition(":")
-        if kind not in self._sources:
+        source = next((source for source in self._all if source.kind == kind), None)
+        if source is None:
             raise NoSuchAgent(f"{name} cannot be reached: nothing here knows the address {address!r}.")
-        return self._sources[kind].at(place, name)
+        return source.at(place, name)
 
     def author(self, sender: Json) -> Peer | None:
-        found = (source.author(sender) for source in self._sources.values())
+        found = (source.author(sender) for source in self._all)
         return next(filter(None, found), None)
 
     def everybody(self, name: str = ALL) -> list[Peer]:
@@ -78,7 +95,7 @@ class Directory:
         return found
 
     def names(self) -> list[str]:
-        names = set(self._startable).union(*(source.names() for source in self._sources.values()))
+        names = set(self._startable).union(*(source.names() for source in self._all))
         if any(source.everybody(here=False) for source in self._sources.values()):
             names |= {ALL, ALL_HERE}
         return sorted(names - {self._myself})
@@ -86,7 +103,7 @@ class Directory:
     def listed(self) -> list[Listed]:
         """The agents that run, and those that a message starts; each name once, as `find` resolves it."""
         found: list[Listed] = []
-        for source in self._sources.values():
+        for source in self._all:
             try:
                 found += source.listed()
                 if source.everybody(here=False):
@@ -101,9 +118,16 @@ class Directory:
 
     def changed(self) -> bool:
         """Whether an agent may have started or ended since the last call; cheap."""
-        seen = [_changed_at(source.folder) for source in self._sources.values()]
-        changed, self._seen = seen != self._seen, seen
-        return changed
+        changed = [self._has_changed(source.folder) for source in self._all]
+        return any(changed)
+
+    def _has_changed(self, folder: str) -> bool:
+        changed_at, known = _changed_at(folder), self._seen.get(folder)
+        if known is not None and known[0] == changed_at:
+            return False
+        listing = _listing(folder)
+        self._seen[folder] = (changed_at, listing)
+        return known is None or known[1] != listing
 
 
 def _changed_at(folder: str) -> int:
@@ -111,3 +135,15 @@ def _changed_at(folder: str) -> int:
         return os.stat(folder).st_mtime_ns
     except OSError:
         return 0
+
+
+def _listing(folder: str) -> Listing:
+    """The files of a folder. One that is replaced is another file, except the entry of a running agent: it is
+    replaced whenever the status changes."""
+    try:
+        with os.scandir(folder) as entries:
+            found = {entry.name: entry.inode() for entry in entries if not entry.name.startswith(".")}
+    except OSError:
+        return frozenset()
+    running = {name[:-5] + ".json" for name in found if name.endswith(".lock")}
+    return frozenset((name, 0 if name in running else inode) for name, inode in found.items())

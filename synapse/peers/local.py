@@ -28,6 +28,7 @@ PAUSE, LONGEST_PAUSE = 0.05, 1.0  # seconds before the next attempt
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 _NOTES = {PROCESSING: "it is busy", INPUT_REQUIRED: "it asks something"}  # why a message waits
 KIND = "agent"
+WRONG_AGENT = 421
 
 
 class NoEndpoint(Refused):
@@ -58,7 +59,7 @@ class LocalPeer:
     def place(self) -> Place:
         if "port" not in self._entry:
             raise TargetError(f"{self.name} has ended: see `synapse logs {self.name}`.")
-        return Place(str(self._entry.get("socket") or ""), int(str(self._entry["port"])))
+        return Place(str(self._entry.get("socket") or ""), int(str(self._entry["port"])), self._id)
 
     async def send(
         self,
@@ -74,12 +75,12 @@ class LocalPeer:
         **waiting: Unpack[Waiting],
     ) -> A2ATask:
         if metadata is None:
-            metadata = await chain_of(self._registry, self._origin, wait)
+            metadata, conversation = await chain_of(self._registry, self._origin, wait)
+            context_id = context_id or conversation
         body: Json = {"message": A2AMessage.of(message).to_dict()}
         body["request_id"] = request_id or uuid.uuid4().hex
         body |= self._signed(metadata=with_expiry(metadata, expires), context_id=context_id)
-        taken = max(min(timeout or ANSWER, ANSWER), TAKEN) if wait else ANSWER
-        task = await self.submit(body, priority, taken)
+        task = await self.submit(body, priority, self.patience(timeout, wait))
         if on_event := waiting.get("on_event"):
             note = task.note or _NOTES.get(str(self._entry.get("status")), "")
             on_event("queued", {"task_id": task.id, "state": task.status, "note": note})
@@ -88,7 +89,7 @@ class LocalPeer:
         try:
             return await self.wait_for(task, timeout, **waiting)
         except TargetError as error:
-            return await _last_known(task.id, error)
+            return await self.last_known(task.id, error)
 
     async def follow(
         self, task_id: str, *, timeout: float | None = None, **waiting: Unpack[Waiting]
@@ -100,15 +101,18 @@ class LocalPeer:
             task.artifacts.clear()  # the stream begins with them
             return await self.wait_for(task, timeout, **waiting)
         except TargetError as error:
-            return await _last_known(task_id, error)
+            return await self.last_known(task_id, error)
 
     async def get(self, task_id: str) -> A2ATask:
         return A2ATask.from_dict(await self.ask("GET", f"/tasks/{quote(task_id)}", again=True))
 
-    async def answer(self, task_id: str, text: str) -> None:
+    async def answer(self, task_id: str, text: str, question: str = "") -> None:
         """A human at an agent's terminal answers as a human, not as that agent."""
         sender = self._signed() if self._origin and self._origin.in_turn else {}
-        await self.ask("POST", f"/tasks/{quote(task_id)}/input", {"input": text, **sender})
+        if question:
+            await self.ask("POST", f"/questions/{quote(question)}", {"answer": text, **sender})
+        else:  # a server that has only the specifications' endpoints
+            await self.ask("POST", f"/tasks/{quote(task_id)}/input", {"input": text, **sender})
 
     async def cancel(self, task_id: str) -> A2ATask:
         return A2ATask.from_dict((await self.ask("POST", f"/tasks/{quote(task_id)}/cancel"))["task"])
@@ -116,6 +120,14 @@ class LocalPeer:
     def commands(self, task_id: str) -> Commands:
         short = task_id[:8]
         return Commands(short, *(f"synapse {word} {short}" for word in ("task", "input", "cancel")))
+
+    def patience(self, timeout: float | None, wait: bool) -> float:
+        """Seconds for a message to be taken, when a caller waits `timeout` seconds for its reply."""
+        return max(min(timeout or ANSWER, ANSWER), TAKEN) if wait else ANSWER
+
+    async def reached(self) -> Place:
+        """Where to send a request now."""
+        return self.place
 
     def _signed(self, **more: object) -> Json:
         sender: Json = {"sender": self._origin.sender} if self._origin else {}
@@ -147,12 +159,12 @@ class LocalPeer:
                 pause = PAUSE
                 while True:
                     try:
-                        async with exchange(self.place, method, path, body) as response:
+                        async with exchange(await self.reached(), method, path, body) as response:
                             return await self.checked(response)
                     except OSError as error:
                         if isinstance(error, Broken) and not again:
                             raise SynapseError(
-                                f"{self.name} left before it answered; look whether it was done."
+                                f"{self.name} left before it answered: look whether it was done."
                             ) from error
                         self.check_alive(error)
                     pause = await _rest(pause)
@@ -163,6 +175,8 @@ class LocalPeer:
 
     async def checked(self, response: Response) -> Json:
         """The JSON of a response. Raises Refused with the server's own sentence."""
+        if response.status == WRONG_AGENT:
+            raise TargetError(f"{self.name} has ended, and another agent has its place: see `synapse list`.")
         missing = response.status in (404, 405)
         try:
             answer = await response.json()
@@ -183,6 +197,15 @@ class LocalPeer:
             raise TargetError(f"{self.name} has ended: see `synapse logs {self.name}`.") from error
         if not self._id and not isinstance(error, Broken):
             raise TargetError(f"{self.name} does not answer: `synapse list` shows who is running.") from error
+
+    async def last_known(self, task_id: str, error: TargetError) -> A2ATask:
+        """The end of a task whose agent has ended with this error."""
+        from synapse.tasks.shelf import last_known
+
+        task = await last_known(task_id)
+        if task is None or not task.ended:
+            raise error
+        return A2ATask.from_dict(task.to_dict())
 
 
 class _Follower:
@@ -213,7 +236,7 @@ class _Follower:
                 pass  # SILENCE: connect again
             except OSError as error:
                 self._peer.check_alive(error)
-            if self._done:
+            if self._done and (self._task.ended or await self._asks_now()):
                 break
             pause = await _rest(PAUSE if self._last_id != seen else pause)
         # The stream of a task that had ended before has no receipts.
@@ -221,9 +244,17 @@ class _Follower:
             with suppress(SynapseError):  # the agent may have ended since; the reply is here
                 await self._read_whole()
 
+    async def _asks_now(self) -> bool:
+        """A stream begins with what was before: a question in it may have been answered since."""
+        now = await self._peer.get(self._task.id)
+        if not now.asks:
+            self._task.status = "working"
+        return now.asks
+
     async def _read(self) -> None:
         headers = {"Last-Event-ID": self._last_id} if self._last_id else {}
-        async with exchange(self._peer.place, "GET", f"{self._path}/subscribe", headers=headers) as response:
+        place = await self._peer.reached()
+        async with exchange(place, "GET", f"{self._path}/subscribe", headers=headers) as response:
             if response.status == 204:
                 await self._read_whole()
                 return
@@ -336,34 +367,37 @@ def entry_at(registry: AgentRegistry, endpoint: str) -> Entry:
     return next(known, {"name": f"the agent on port {port}", "port": port})
 
 
-async def chain_of(registry: AgentRegistry, origin: Origin | None, waits: bool) -> Json:
-    """The metadata of a message: the agents that it comes through, `origin` the last."""
+async def chain_of(registry: AgentRegistry, origin: Origin | None, waits: bool) -> tuple[Json, str]:
+    """The metadata of a message: the agents that it comes through, `origin` the last; and the context that it
+    belongs to, if an agent sends it because of another message."""
     if origin is None:
-        return {}
-    task = await _current_task(registry, origin.id) if origin.in_turn else None
+        return {}, ""
+    task, used = await _current_task(registry, origin.id) if origin.in_turn else (None, {})
     chain = Chain.of(task.metadata, task.message.get("metadata")) if task else Chain()
-    found = chain.then(origin.id, waits and origin.in_turn).to_dict()
-    return {KEY: found | {NOTICE: True} if origin.in_turn and not waits else found}
+    found = chain._replace(used=used).then(origin.id, waits and origin.in_turn).to_dict()
+    metadata = {KEY: found | {NOTICE: True} if origin.in_turn and not waits else found}
+    return metadata, task.context_id if task else ""
 
 
-async def _current_task(registry: AgentRegistry, agent_id: str) -> A2ATask | None:
+async def _current_task(registry: AgentRegistry, agent_id: str) -> tuple[A2ATask | None, Json]:
+    """What an agent works on, and what is used in its conversation."""
     entry = registry.list_agents().get(agent_id)
     if entry is None:
-        return None
+        return None, {}
     try:
-        answer = await LocalPeer(registry, entry).ask("GET", "/tasks?state=working&limit=1", again=True)
+        answer = await _asked_about_itself(LocalPeer(registry, entry))
     except SynapseError:
-        return None  # our own host does not answer: it is being replaced, or has ended before us
-    return next(map(A2ATask.from_dict, answer.get("tasks", ())), None)
+        return None, {}  # our own host does not answer: it is being replaced, or has ended before us
+    task = answer.get("task")
+    return (A2ATask.from_dict(task), answer.get("used") or {}) if isinstance(task, dict) else (None, {})
 
 
-async def _last_known(task_id: str, error: TargetError) -> A2ATask:
-    from synapse.tasks.shelf import last_known
-
-    task = await last_known(task_id)
-    if task is None or not task.ended:
-        raise error
-    return A2ATask.from_dict(task.to_dict())
+async def _asked_about_itself(peer: LocalPeer) -> Json:
+    try:
+        return await peer.ask("GET", "/conversation", again=True)
+    except NoEndpoint:  # a server that has only the specifications' endpoints
+        found = (await peer.ask("GET", "/tasks?state=working&limit=1", again=True)).get("tasks")
+        return {"task": found[0]} if isinstance(found, list) and found else {}
 
 
 async def _rest(pause: float) -> float:

@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 import os
-from typing import NamedTuple
 
 from synapse.base import files, paths, processes
-from synapse.peers.task import Json
+from synapse.base.record import Record
 from synapse.registry import AgentRegistry
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from synapse.peers.task import Json
 
-class Origin(NamedTuple):
+
+class Origin(Record):
     """`in_turn`: the agent itself sends, in its own turn; otherwise a human sends at its terminal."""
 
     id: str
     name: str
-    in_turn: bool = True
+    in_turn: bool
+
+    def __init__(self, id: str, name: str, in_turn: bool = True) -> None:
+        super().__init__(id=id, name=name, in_turn=in_turn)
 
     @classmethod
     def of_this_process(cls) -> Origin | None:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 MOST_OPTIONS = 100
+QUESTION_GONE = "QUESTION_GONE"  # the code of the refusal of an answer to another question
 GONE = "it does not ask any more: nothing was sent."  # the reply to a late answer
 _NAMES = ("label", "title", "name", "text", "value", "id")  # of an option that is an object
 _VALUES = ("value", "id", *_NAMES)
@@ -30,6 +31,12 @@ def subject(prompt: Mapping[str, Any]) -> str:
     return _words(prompt.get("subject")) or unseen(prompt)
 
 
+def about(prompt: Mapping[str, Any]) -> str:
+    """In one line: the command or file, or else the question itself."""
+    line = _words(prompt.get("subject")) or " ".join(_asked(prompt).split())
+    return f"{line} (look at its screen)" if unseen(prompt) else line
+
+
 def unseen(prompt: Mapping[str, Any]) -> str:
     """A sentence, if the screen does not show all that a yes would run: a number is no answer then."""
     return _words(prompt.get("unseen"))
@@ -42,6 +49,8 @@ def _asked(prompt: Mapping[str, Any]) -> str:
 def _about(prompt: Mapping[str, Any]) -> str:
     """The detail; the subject too, if the detail does not have it."""
     line, detail = _words(prompt.get("subject")), _words(prompt.get("detail"))
+    if detail.strip() == _asked(prompt).strip():
+        detail = ""
     whole = line.partition(" … ")[0]
     if not detail or (whole and whole not in detail):
         return "\n".join(filter(None, (line, detail)))
@@ -65,6 +74,11 @@ def _fenced(text: str) -> str:
 
 def _words(value: object) -> str:
     return value if isinstance(value, str) else ""
+
+
+def question_id(prompt: Mapping[str, Any] | None) -> str:
+    """The id of the question, if the agent gives its questions one."""
+    return _words((prompt or {}).get("id"))
 
 
 def is_secret(prompt: Mapping[str, Any]) -> bool:

@@ -63,6 +63,8 @@ class A2ATask:
     metadata: Json = field(default_factory=dict)
     _told: tuple[object, ...] = ()
     delivered: bool = False  # the agent has the message
+    agent: str = ""  # whose task it is, where that is known: its name,
+    address: str = ""  # and where `Directory.at` finds it
 
     @classmethod
     def from_dict(cls, document: Mapping[str, Any]) -> A2ATask:
@@ -131,6 +133,8 @@ class A2ATask:
         self.updated_at = str(data.get("timestamp") or self.updated_at)
         self.prompt, self.error = data.get("prompt"), data.get("error")
         self.note = str(data.get("note") or "")
+        if isinstance(turn := data.get("turn"), dict):
+            self.metadata["turn"] = turn
         told = (self.status, self.note, str(self.prompt))
         if told == self._told:  # a resumed stream may repeat events
             return []

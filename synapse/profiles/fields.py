@@ -48,6 +48,10 @@ def _is_variable(text: str) -> bool:
     return bool(text) and "=" not in text and "\0" not in text
 
 
+def _is_character(text: str) -> bool:
+    return len(text) == 1
+
+
 class Keys(Kind):
     """A key name as `synapse keys` takes it, or a list of them; or one of `words`, which stays as it is."""
 
@@ -144,6 +148,10 @@ _COMPOSER = Section(
         "rows": Integer(0, 500),
         "half": Boolean(),
         "hidden_cursor": Boolean(),
+        "repeats": Boolean(),
+        "unless": Regex(),
+        "bar": Text(empty=False),
+        "mode": Regex(),
     },
     required=("first",),
 )
@@ -154,6 +162,7 @@ _MENU = Section(
         "letters": Boolean(),
         "question_first": Boolean(),
         "needs_hints": Boolean(),
+        "bar": Text(empty=False),
     },
     required=("mark",),
 )
@@ -184,11 +193,10 @@ class InputDetection(Record):
 
 class Instructions(Record):
     method: str = field(
-        Choice("argument", "config", "message", "typed", "off"),
-        "message",
-        "how the agent learns about Synapse",
+        Choice("argument", "config", "variable", "message", "typed", "off"),
+        help="how the agent learns about Synapse; `message`, but `off` for a program that runs what it reads",
     )
-    argument: str | None = field(Text(empty=False), help="the flag or key for `argument` and `config`")
+    argument: str | None = field(Text(empty=False), help="the flag, key or variable for the first three")
 
 
 _MEANS = _Means(Choice("ready", "processing", "input_required"))
@@ -232,6 +240,9 @@ class Profile(Record):
     title: str = field(Text(), "", "its name for people and for the agent card")
     description: str = field(Text(), "", "one sentence for people and for the agent card")
     install: str = field(Text(), "", "the command that installs the CLI")
+    untested: bool = field(
+        Boolean(), False, "written from the documentation of the CLI, and never run with it"
+    )
     ports: tuple[int, int] | None = field(Ports(), help="a range such as 8100-8109; default: from 8200")
     bare: tuple[str, ...] = field(
         ListOf(Text(empty=False)), [], "words and flags with which the CLI runs without Synapse"
@@ -252,6 +263,11 @@ class Profile(Record):
         Keys("auto", "strong"), "auto", "the keys that empty the input; `strong` only where it was tried"
     )
     clear_delay: float = field(Number(0, 30), 0, "seconds to wait after the clear keys")
+    modes: dict[str, bytes] = field(
+        MappingOf(KeyBytes(), _is_character, "one character"),
+        {},
+        "characters that begin a mode of the input which the clear keys do not leave, and the keys that do",
+    )
     interrupt_keys: bytes = field(KeyBytes(), ["C-c"], "the keys that interrupt a running answer")
     idle_detection: IdleDetection = field(RecordOf(IdleDetection))
     input_detection: InputDetection = field(RecordOf(InputDetection))
@@ -270,6 +286,7 @@ class Profile(Record):
         False,
         "run the CLI apart from a server that it shares with others; it may then get more launch flags",
     )
+    mcp: bool = field(Boolean(), False, "give the CLI the tools of `synapse mcp`, if it has a flag for that")
     signals: Signals = field(RecordOf(Signals))
     response_end: str | None = field(Text(empty=False), help="a marker that ends an answer on the screen")
     size: tuple[int, int] = field(_Size(Size))

@@ -15,7 +15,7 @@ def user_file(name: str) -> str | None:
     base = os.path.join(paths.user_profiles_dir(), name)
     found = [base + end for end in (".yaml", ".yml") if os.path.lexists(base + end)]
     if len(found) > 1:
-        raise ProfileError(f"there are both {found[0]} and {found[1]}: remove one of them")
+        raise ProfileError(f"there are both {found[0]} and {found[1]}: remove one of them.")
     return found[0] if found else None
 
 

@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 __all__ = [
     "BUILT_IN", "DEFAULT", "DEFAULTS", "FIELDS", "MODE_NAMES", "PROFILE", "RESERVED", "USER",
     "USER_OVER_BUILT_IN", "Explained", "Listed", "Profile", "built_in_profile",
-    "clear_steps", "explain_profile", "instruction_arguments", "list_profiles", "load_profile", "pack_fields",
+    "clear_steps", "explain_profile", "instruction_arguments", "instruction_method", "instruction_variables",
+    "interrupt_steps", "list_profiles", "load_profile", "pack_fields",
     "pack_profile", "runs_bare", "unpack_profile",
 ]  # fmt: skip
 
@@ -36,6 +37,9 @@ USER_OVER_BUILT_IN = "user, over the built-in one"
 DEFAULT = "default"
 INSTALLED = "installed"  # by a package that adds a CLI
 SCRIPT = "script"
+
+ESCAPE_PAUSE = 0.1  # seconds between two Escapes: in one write they are Alt-Escape
+MODE_PAUSE = 0.15  # seconds around a key that leaves a mode: an Escape and what follows it would be one key
 
 
 class Listed(Record):
@@ -98,7 +102,7 @@ def unpack_profile(packed: dict[str, Any]) -> Profile:
 def pack_fields(name: str, given: dict[str, Any]) -> dict[str, Any]:
     """A profile without a file, as JSON: the fields that a script gives, and defaults for the others."""
     if not is_name(name) or name in RESERVED:
-        raise ProfileError(f"{name!r} cannot name an agent: use letters, digits, _ and -")
+        raise ProfileError(f"{name!r} cannot name an agent: use letters, digits, _ and -.")
     values, _ = _merged([(SCRIPT, _check(given, SCRIPT))], SCRIPT)
     return {"name": name, "source": SCRIPT, "path": SCRIPT, "values": values}
 
@@ -126,7 +130,9 @@ def runs_bare(profile: Profile, arguments: Sequence[str]) -> bool:
 def clear_steps(profile: Profile, text: str, behind: int = 0) -> list[tuple[float, bytes]]:
     """The writes that remove `text` from a composer, each with the pause before it. `behind`: how many of
     its characters are behind the cursor."""
-    return [(0.0, _clear_keys(profile, text, behind)), (profile.clear_delay, b"")]
+    leave = profile.modes.get(text[:1])
+    more = [(MODE_PAUSE, leave), (MODE_PAUSE, b"")] if leave else []
+    return [(0.0, _clear_keys(profile, text, behind)), *more, (profile.clear_delay, b"")]
 
 
 def _clear_keys(profile: Profile, text: str, behind: int) -> bytes:
@@ -139,6 +145,12 @@ def _clear_keys(profile: Profile, text: str, behind: int) -> bytes:
         times = max(len(text) // 20, breaks) + 6
         return b"\x15\x7f" * times + b"\x0b\x1b[3~" * times
     return keys.encode(profile.clear_keys) * (breaks + 1)
+
+
+def interrupt_steps(profile: Profile) -> list[tuple[float, bytes]]:
+    """The writes that interrupt a running answer, each with the pause before it."""
+    first, *others = profile.interrupt_keys.replace(b"\x1b\x1b", b"\x1b\0\x1b").split(b"\0")
+    return [(0.0, first), *((ESCAPE_PAUSE, keys) for keys in others)]
 
 
 def instruction_method(profile: Profile, setting: str) -> str:
@@ -160,18 +172,24 @@ def instruction_arguments(profile: Profile, text: str) -> list[str]:
     return []
 
 
+def instruction_variables(profile: Profile, text: str) -> dict[str, str]:
+    """The same for variables."""
+    method, argument = profile.instructions.method, profile.instructions.argument
+    return {argument: text} if method == "variable" and argument else {}
+
+
 def _find(name: str) -> tuple[str, str]:
     if name in RESERVED:
         raise ProfileError(
-            f"{name} is a word of synapse itself and cannot name a profile; see `synapse profiles`"
+            f"{name} is a word of synapse itself and cannot name a profile: see `synapse profiles`."
         )
     if is_name(name):
         path = user_file(name) or shipped_file(name)
         if path:
             return path, _source(name, path)
     elif name in (files := all_files()):
-        raise ProfileError(f"{files[name]}: the name of a profile must be letters, digits, _ and -")
-    raise ProfileError(f"there is no profile {name}{nearest(name, all_files())}; see `synapse profiles`")
+        raise ProfileError(f"{files[name]}: the name of a profile must be letters, digits, _ and -.")
+    raise ProfileError(f"there is no profile {name}{nearest(name, all_files())}: see `synapse profiles`.")
 
 
 def _source(name: str, path: str) -> str:
@@ -192,7 +210,7 @@ def _layers(name: str, path: str) -> list[tuple[str, dict[str, Any]]]:
             layer = yamlfile.load(path, ProfileError, _check, (fields.__file__, schema.__file__))
         except FileNotFoundError:
             raise ProfileError(
-                f"{path} cannot be read: it is a link to nothing, or was just removed"
+                f"{path} cannot be read: it is a link to nothing, or was just removed."
             ) from None
         base = layer.pop("extends", None)
         layers.append((path, layer))
@@ -202,10 +220,10 @@ def _layers(name: str, path: str) -> list[tuple[str, dict[str, Any]]]:
         found = shipped_file(base) if base == chain[-1] else user_file(base) or shipped_file(base)
         if not is_name(base) or not found:
             hint = nearest(base, [known for known in all_files() if known != name])
-            raise ProfileError(f"{path}: extends names {base}, and there is no such profile to extend{hint}")
+            raise ProfileError(f"{path}: extends names {base}, and there is no such profile to extend{hint}.")
         chain.append(base)
         if any(found == used for used, _ in layers):
-            raise ProfileError(f"{path}: extends goes in a circle: {' -> '.join(chain)}")
+            raise ProfileError(f"{path}: extends goes in a circle: {' -> '.join(chain)}.")
         path = found
 
 
@@ -261,7 +279,18 @@ def _complete(values: dict[str, Any], path: str) -> None:
     if idle["strategy"] != "timeout" and not idle["pattern"]:
         problems.append(f"idle_detection.pattern is missing: the strategy {idle['strategy']} needs one")
     instructions = values["instructions"]
-    if instructions["method"] in ("argument", "config") and not instructions["argument"]:
+    if instructions["method"] is None:
+        instructions["method"] = "off" if _would_run_it(values) else "message"
+    if instructions["method"] in ("argument", "config", "variable") and not instructions["argument"]:
         problems.append(f"instructions.argument is missing: the method {instructions['method']} needs one")
     if problems:
         raise ProfileError("\n".join(f"{path}: {problem}" for problem in problems))
+
+
+def _would_run_it(values: dict[str, Any]) -> bool:
+    """A program without a channel may be a shell, to which instructions are commands."""
+    if values["channel"] != "none" or not values.get("command"):
+        return False
+    from synapse.profiles.interpreters import runs_what_it_reads
+
+    return runs_what_it_reads([*values["command"], *values["args"]])

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import errno
+import fcntl
 import os
+import sys
 import termios
 import time
 
@@ -11,6 +13,7 @@ from synapse.relay.pty import get_winsize
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any
 
     Attributes = list[Any]  # as termios gives and takes them
@@ -59,16 +62,31 @@ class Console:
         except termios.error:
             pass  # the terminal is gone
 
+    def is_gone(self) -> bool:
+        """Whether the window was closed."""
+        try:
+            termios.tcgetattr(self.in_fd)
+        except termios.error:
+            return True
+        return False
+
     def in_foreground(self) -> bool:
         try:
             return os.tcgetpgrp(self.in_fd) == os.getpgrp()
         except OSError:
             return True  # not our controlling terminal, so no job control applies
 
-    def read(self) -> bytes | None:
+    def unread(self) -> int:
+        """How many bytes the human has typed that were not read."""
+        try:
+            return int.from_bytes(fcntl.ioctl(self.in_fd, termios.FIONREAD, bytes(4)), sys.byteorder)
+        except OSError:
+            return 0
+
+    def read(self, at_most: int = 65536) -> bytes | None:
         """What the human typed: None if nothing now, b"" if the terminal is gone."""
         try:
-            return os.read(self.in_fd, 65536)
+            return os.read(self.in_fd, at_most)
         except BlockingIOError:
             return None
         except OSError as error:
@@ -102,8 +120,16 @@ class Console:
         while self.backlog:
             _, writable, _ = select.select([], [self.out_fd], [], 5.0)
             if not writable:
-                return
+                self.backlog.clear()
             self.flush()
+
+    def discard(self) -> None:
+        """Forget what the terminal has not yet taken, as the kernel does at Ctrl-C."""
+        self.backlog.clear()
+        try:
+            termios.tcflush(self.out_fd, termios.TCOFLUSH)
+        except termios.error:
+            pass  # the terminal is gone
 
     def close(self) -> None:
         for fd, blocking in zip((self.in_fd, self.out_fd), self._was_blocking, strict=True):
@@ -117,26 +143,39 @@ class Console:
         return {"paths": list(self.paths), "saved": _plain(self.saved), "raw": _plain(self.raw)}
 
 
-def restore_terminal(description: dict[str, Any], undo: bytes) -> None:
+def restore_terminal(description: dict[str, Any], undo: Callable[[bool], bytes]) -> None:
     """Undo modes and raw mode from another process, after the relay was killed.
 
-    Raw mode only if it is still on: a shell that has taken the terminal back has set its own.
+    Raw mode only if it is still on: a shell that has taken the terminal back has set its own. `undo` is
+    called with whether it has.
     """
-    if not all(description["paths"]):
+    fd = _open(description)
+    if fd < 0:
         return
     try:
-        fd = os.open(description["paths"][0], os.O_RDWR | os.O_NOCTTY | os.O_NONBLOCK)
-    except OSError:
-        return
-    try:
-        # Flags alone: control characters come back as bytes or numbers depending on the mode.
-        if termios.tcgetattr(fd)[:4] == description["raw"][:4]:
+        is_raw = _has_flags(fd, description["raw"])
+        # The modes first: a shell sets its own soon after it has found the terminal restored.
+        _write_within(RESTORE_TIMEOUT, fd, undo(not is_raw))
+        if is_raw:
             termios.tcsetattr(fd, termios.TCSANOW, _rebuilt(description["saved"]))
-        _write_within(RESTORE_TIMEOUT, fd, undo)
     except (OSError, termios.error):
         pass
     finally:
         os.close(fd)
+
+
+def _open(description: dict[str, Any]) -> int:
+    if not all(description["paths"]):
+        return -1
+    try:
+        return os.open(description["paths"][0], os.O_RDWR | os.O_NOCTTY | os.O_NONBLOCK)
+    except OSError:
+        return -1
+
+
+def _has_flags(fd: int, attributes: Attributes) -> bool:
+    """Flags alone: control characters come back as bytes or numbers depending on the mode."""
+    return termios.tcgetattr(fd)[:4] == attributes[:4]
 
 
 def _write_within(seconds: float, fd: int, data: bytes) -> None:

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 ASK = b"\x1b[6n"
 SLOW = 3.0  # seconds in which the terminal at the other end of a slow connection answers
 LAST_TIMEOUT = 0.2  # seconds for the answer when the agent has already ended
-ANSWER_TIMEOUT = 10.0  # seconds; what looks like an answer after that is a key: Shift-F3 has the same form
+ANSWER_TIMEOUT = 10.0  # seconds; an answer is ours after that too, unless it may be a key or the agent's
+MODIFIED_F3 = range(2, 17)  # `CSI 1;2R` is Shift-F3, or the answer that the cursor is in the first row
 
 
 class CursorQuery:
@@ -30,13 +31,14 @@ class CursorQuery:
         self._asked_at = 0.0
         self._stream: KeyStream | None = None
         self._due = 0  # answers
+        self._asked_by_agent = False  # since our last query
 
     @property
     def awaited(self) -> bool:
         return self._due > 0
 
     def ask(self) -> bytes:
-        self._due, self._asked_at = self._due + 1, self._clock()
+        self._due, self._asked_at, self._asked_by_agent = self._due + 1, self._clock(), False
         if self._stream is None:
             from synapse.keys.stream import KeyStream  # not while the agent starts: it imports `re`
 
@@ -52,10 +54,17 @@ class CursorQuery:
         """Whether an answer is due from a terminal that may give it soon."""
         return self.awaited and self.age < SLOW
 
+    def agent_wrote(self, data: bytes) -> None:
+        """Terminals answer in order, so ours comes before the agent's; but if ours is lost, the next is the
+        agent's."""
+        if self._due and ASK in data:
+            self._asked_by_agent = True
+
     def take(self, data: bytes) -> bytes:
         if self._stream is None:
             return data
-        if self.age > ANSWER_TIMEOUT:
+        is_late = self.age > ANSWER_TIMEOUT
+        if is_late and self._asked_by_agent:
             self._due = 0
         if not self.awaited:
             held, self._stream = self._stream.held, None
@@ -63,7 +72,8 @@ class CursorQuery:
         out = bytearray()
         for kind, value, raw in self._stream.feed(data):
             row, _, column = value[:-1].partition(";")
-            if kind != "report" or value[-1:] != "R" or not (row.isdecimal() and column.isdecimal()):
+            is_position = kind == "report" and value[-1:] == "R" and row.isdecimal() and column.isdecimal()
+            if not is_position or (is_late and row == "1" and int(column) in MODIFIED_F3):
                 out += raw
                 continue
             self._due -= 1

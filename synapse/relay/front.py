@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 else:
     import _signal as signal
 
-HIGH_WATER = 256 * 1024  # bytes waiting for a slow reader: above this, their source is not read
+HIGH_WATER = 16 * 1024  # bytes waiting for a slow reader: above this, their source is not read
 SNAPSHOT_TIMEOUT = 1.0  # seconds
 
 
@@ -62,6 +62,7 @@ class Front:
         overlay_layer.later, overlay_layer.on_keys = reactor.later, keyboard.take
         self._on_gone = on_gone  # called when the terminal that the command was started in has disappeared
         self._rebalance = rebalance
+        keyboard.typeahead.on_taken = rewatch
         self._rewatch = rewatch  # the same, when the descriptors to watch have changed
         self._tracker: ModeTracker | None = None
         self.unread: deque[bytes] = deque()  # output whose modes have not been read
@@ -101,10 +102,11 @@ class Front:
 
     def write(self, data: bytes) -> bool:
         """Output of the agent, at once; False when the terminal cannot take more now."""
+        self._cursor_query.agent_wrote(data)
         if self._held is not None:
             self._held += data
         elif self.console is not None:
-            if self.overlay_layer.erase:
+            if self.overlay_layer.follows:
                 self._write_below(data)
             else:
                 self.console.write(data)
@@ -127,8 +129,8 @@ class Front:
         if due is not None and due > now:
             self._release_at = due
             self._reactor.later(due - now, self._release)
-        elif due is not None:
-            self.remove_overlay()
+        elif due is not None and self.console is not None:
+            self.console.write(self.overlay_layer.release(now))
 
     def overlay(self, payload: bytes, written: int) -> None:
         """Draw for the host, if the terminal shows all the output so far and takes more."""
@@ -144,8 +146,8 @@ class Front:
             console.write(data)
 
     def remove_overlay(self) -> None:
-        if self.console is not None and self.overlay_layer.erase:
-            self.console.write(self.overlay_layer.remove())
+        if self.console is not None and (data := self.overlay_layer.remove()):
+            self.console.write(data)
 
     def follow(self, data: bytes) -> None:
         """Keep output for the modes that it sets, which are read in a pause or when they are needed."""
@@ -165,7 +167,8 @@ class Front:
         """Read keys only while the agent takes them; wait for writability only when something waits."""
         if self.console is None or self.suspended:
             return
-        read = READ if len(self._pty.backlog) < HIGH_WATER else 0
+        waits = self._keyboard.typeahead.waits or len(self._pty.backlog) >= HIGH_WATER
+        read = 0 if waits else READ
         self._watch(read, WRITE if self.console.backlog else 0)
 
     def _watch(self, read: int, write: int) -> None:
@@ -180,10 +183,13 @@ class Front:
         if events & WRITE:
             console.flush()
         if events & READ:
-            data = console.read()
+            data = self._keyboard.typeahead.read(console)
             if data == b"":
                 self._lose_terminal()
                 return
+            if data and console.backlog and self._pty.discards_output_at(data):
+                console.discard()  # a slow terminal would show it after Ctrl-C
+                self.overlay_layer.terminal_differs()
             if self.resized:
                 self.take_size()  # the agent must learn of a resize before the keys typed after it
             if data and self._cursor_query.awaited:
@@ -208,10 +214,6 @@ class Front:
 
     def _tell_cursor(self, row: int, column: int) -> None:
         self._link.send(wire.pack_json(wire.PLACE, [row, column, self._asked_after]))
-
-    def drain(self) -> None:
-        if self.console is not None:
-            self.console.drain()
 
     def take_size(self) -> None:
         signalled, self.resized = self.resized, False
@@ -256,8 +258,7 @@ class Front:
         self.console.enter_raw()
         modes = self.read_modes()
         self.console.write(modes.redo())
-        self.overlay_layer.resumes += 1
-        self._link.send(wire.pack_json(wire.RESUMED, self.overlay_layer.resumes))
+        self.overlay_layer.terminal_differs()
         self.take_size()
         self._pty.resume()
         if modes.alternate_screen:
@@ -299,6 +300,7 @@ class Front:
 
     def _forget_console(self) -> None:
         self.overlay_layer.reset()
+        self._cursor_query = CursorQuery(self._tell_cursor)
         if self.console is not None:
             self._watch(0, 0)
             self.console.close()
@@ -411,7 +413,7 @@ class Front:
         self._drop(client)
 
     def tell_exit(self, status: int) -> None:
-        """Tell an attached terminal the exit status, after the agent's name has been released."""
+        """Tell an attached terminal the exit status, once the agent is not listed any more."""
         for client in self._clients:
             if client is self._attached:
                 client.tell("exited", status=status)

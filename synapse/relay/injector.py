@@ -13,6 +13,7 @@ from collections import deque
 from synapse.base import jsontext
 from synapse.relay.pty import Pty
 from synapse.relay.reactor import Reactor
+from synapse.relay.wire import BUSY, DONE, ELSEWHERE, NEW_KEYS, NEW_OUTPUT, STUCK, SUSPENDED
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,8 +24,6 @@ if TYPE_CHECKING:
 REMEMBERED = 256
 DRAIN_AGAIN = 0.01  # seconds between two checks whether the agent has taken everything
 DRAIN_AT_MOST = 30.0  # seconds for an agent that takes nothing
-DONE, KEYS, OUTPUT, BUSY, SUSPENDED, STUCK = "done", "keys", "output", "busy", "suspended", "stuck"
-ELSEWHERE = "another program has the terminal"
 
 
 class Injector:
@@ -68,9 +67,9 @@ class Injector:
         elif suspended:
             refusal = SUSPENDED
         elif request["keys"] is not None and request["keys"] != keys:
-            refusal = KEYS
+            refusal = NEW_KEYS
         elif request["output"] is not None and request["output"] != output:
-            refusal = OUTPUT
+            refusal = NEW_OUTPUT
         elif request.get("in_front") and not is_in_front():
             refusal = ELSEWHERE
         only_asks = not request["steps"] and request.get("clear") is None  # whether it could be done

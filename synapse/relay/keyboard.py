@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from synapse.base import jsontext
-from synapse.keys.typed import ESCAPE_TIMEOUT, NOTHING, SUBMITTED, TYPED
+import time
+
+from synapse.base import jsontext, processes
+from synapse.keys.typed import ESCAPE_TIMEOUT, MOVED, NOTHING, SUBMITTED, TYPED
 from synapse.relay import wire
 from synapse.relay.outbox import Outbox
 from synapse.relay.pty import Pty, split_winsize
@@ -13,18 +15,95 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from synapse.keys.router import Action, KeyRouter
+    from synapse.relay.console import Console
     from synapse.relay.injector import Injector, Steps
     from synapse.relay.link import HostLink
     from synapse.relay.reactor import Reactor
 
 LOAD_AFTER = 0.3  # seconds; importing the router would slow the agent's start
-DRAFT_LIMIT = 16_000  # characters of a draft that are sent to the host with every key
 ABSENT = "absent"  # what the host sees: another program has the terminal
+
+PASTE = 1024  # bytes; so many at once were pasted, and not typed ahead
+LINE_ENDS = b"\r\n\x04"
+TAKEN_CHECK = 0.001  # seconds between two looks at whether the program has taken a line
+TAKEN_WITHIN = 0.05  # seconds that the next keys wait for that at the most
+TAKEN_BUSY = 0.5  # the same while the program computes or has ended: the relay hears of that a bit later
+
+
+class TypeAhead:
+    """Reads what a human types, one line at a time: what is typed behind the line that ends the agent stays
+    in the human's terminal, for the shell that comes back.
+
+    The next keys are read once the program has taken the line and waits for more. It has little time for
+    that, since Ctrl-C may be among them. Pastes and escape sequences are read as they come."""
+
+    def __init__(self, reactor: Reactor, pty: Pty) -> None:
+        self._reactor = reactor
+        self._pty = pty
+        self._passed: tuple[float, int, str] | None = None  # a line: when, to which process, how often it ran
+        self._late = False  # the line was not taken in time: whatever was typed behind it is read
+        self.waits = False  # keys stay unread for now
+        self.on_taken: Callable[[], None] = lambda: None
+
+    def read(self, console: Console) -> bytes | None:
+        """The keys that may be passed on now; see `Console.read`."""
+        unread = console.unread()
+        if unread == 1 and self._passed is None and not self._late:
+            data = console.read(1)
+            if data and data in LINE_ENDS:
+                self._note_line()
+            return data  # as nearly always: one key
+        if self._passed is not None and not self._is_taken():
+            self.waits = True
+            self._reactor.later(TAKEN_CHECK, self._look)
+            return None
+        if unread >= PASTE or unread < 1 or self._late:
+            self._late = False
+            return console.read()
+        data = console.read(1)
+        if data and data != b"\x1b":
+            data += self._rest_of_line(console, data, unread - 1)
+            if data[-1] in LINE_ENDS:
+                self._note_line()
+        elif data and unread > 1:
+            data += console.read(unread - 1) or b""
+        return data
+
+    def _note_line(self) -> None:
+        reader = self._pty.reader()
+        self._passed = (time.monotonic(), reader, processes.times_run(reader))
+
+    def _rest_of_line(self, console: Console, data: bytes, unread: int) -> bytes:
+        rest = bytearray()
+        while len(rest) < unread and data not in LINE_ENDS and (data := console.read(1) or b""):
+            rest += data
+        return bytes(rest)
+
+    def _is_taken(self) -> bool:
+        """Whether the last line was taken, or has had its time: then nothing more waits for it."""
+        assert self._passed is not None
+        passed_at, reader, ran = self._passed
+        now_reads = self._pty.reader()
+        has_run = now_reads != reader or processes.times_run(now_reads) != ran
+        if not (has_run and processes.awaits_input(now_reads)):
+            limit = TAKEN_BUSY if processes.is_busy(now_reads) else TAKEN_WITHIN
+            if time.monotonic() - passed_at < limit:
+                return False
+            self._late = self.waits
+        self._passed = None
+        return True
+
+    def _look(self) -> None:
+        if self._passed is None or self._is_taken():
+            self.waits = False
+            self.on_taken()
+        else:
+            self._reactor.later(TAKEN_CHECK, self._look)
 
 
 class Keyboard:
-    """`clear` returns the steps that clear a composer; see `Outbox`. `on_keys` is called after keys were
-    written to the agent. `on_alternate_screen` tells whether the agent has switched to it."""
+    """`clear` returns the steps that clear a composer; see `Outbox`. `on_alternate_screen` tells whether the
+    agent has switched to it."""
 
     def __init__(
         self,
@@ -33,7 +112,6 @@ class Keyboard:
         link: HostLink,
         injector: Injector,
         clear: Callable[[str, int], Steps],
-        on_keys: Callable[[], None],
         on_alternate_screen: Callable[[], bool],
         log: Callable[[str], None],
     ) -> None:
@@ -41,8 +119,8 @@ class Keyboard:
         self._pty = pty
         self._link = link
         self._injector = injector
+        self.typeahead = TypeAhead(reactor, pty)
         self._clear = clear
-        self._on_keys = on_keys
         self._on_alternate_screen = on_alternate_screen
         self._log = log
         self.outbox = Outbox(
@@ -88,7 +166,7 @@ class Keyboard:
         if self._made is None:
             return True, ""
         line = self._made.line
-        if line and (len(line) > DRAFT_LIMIT or self._pty.hides_input()):
+        if line and (len(line) > wire.DRAFT_LIMIT or self._pty.hides_input()):
             line = None
         return self._made.is_empty, line
 
@@ -112,7 +190,8 @@ class Keyboard:
         router = self._router
         router.follow(data)
         if router.typed != NOTHING:
-            self._link.key(TYPED, self.keys, *self.draft, None)
+            what = MOVED if router.typed == MOVED else TYPED
+            self._link.key(what, self.keys, *self.draft, None)
 
     def see(self, payload: bytes) -> None:
         """What the host has seen in the composer."""
@@ -131,24 +210,21 @@ class Keyboard:
 
     def _act(self, actions: list[Action]) -> None:
         router = self._router
-        what, passed = router.typed, False
+        what = router.typed
         for action in actions:
             if action[0] == "pass":
                 self._pty.write(action[1])
-                passed = True
             elif self._link.socket is None or self._pty.hides_input():
                 self._pty.write(action[1].enter)
                 router.editor.clear()
                 router.submitted = None
-                what, passed = SUBMITTED, True
+                what = SUBMITTED
             elif action[0] == "refusal":
                 refusal = {"name": action[1].name, "reason": action[1].reason, "line": action[1].line}
                 self._link.send(wire.pack_json(wire.REFUSED, refusal))
             else:
                 self.outbox.send(action[1], router.command_behind)
         self._tell(what)  # before its echo is read: output before Enter would not count as an answer to it
-        if passed:
-            self._on_keys()
 
     def _tell(self, what: int) -> None:
         if what != NOTHING:
@@ -164,7 +240,7 @@ class Keyboard:
 
     def _submitted(self) -> str | None:
         line = self._router.submitted
-        return None if line is None or len(line) > DRAFT_LIMIT or self._pty.hides_input() else line
+        return None if line is None or len(line) > wire.DRAFT_LIMIT or self._pty.hides_input() else line
 
     def _submit(self, enter: bytes) -> None:
         self._pty.write(enter)
@@ -201,10 +277,19 @@ class Keyboard:
         router.parser.passthrough = bool(settings.get("passthrough_on_fail", True))
         try:
             if settings.get("pattern"):
-                router.parser.set_pattern(str(settings["pattern"]))
+                self._set_pattern(str(settings["pattern"]))
         except ValueError as error:
             self._log(f"input_routing.pattern: {error}")
         self.outbox.host_came()
+
+    def _set_pattern(self, pattern: str) -> None:
+        from synapse.keys.commands import PATTERN
+
+        if pattern != PATTERN:  # the user's own: a line that it takes too long for is ordinary input
+            from synapse.keys.patterns import limit_time
+
+            limit_time(self._log)
+        self._router.parser.set_pattern(pattern)
 
     def host_went(self) -> None:
         if self._made is not None:

@@ -19,9 +19,10 @@ else:
 
 SPOOL_LIMIT = 128 * 1024 * 1024  # bytes; a host this far behind will not catch up
 LOOK_AFTER = 0.003  # seconds that a frame waits for others to go with it
-GOODBYE = signal.SIGUSR1  # tells a host that did not read the last frames that the agent has ended
 PORTION_TIMEOUT = 0.5  # seconds for one portion of what is left at the end
 CLOSE_TIMEOUT = 3.0  # for all of it
+DRAIN_TIMEOUT = 5.0  # seconds for a host that served, until it has sent what it owes
+START_TIMEOUT = 20.0  # for one that was still starting: it writes the log of the output
 PING_EVERY = 5.0
 PINGS_UNANSWERED = 4
 
@@ -43,6 +44,7 @@ class HostLink:
         self.recent = Recent()
         self.written = 0  # bytes of the agent's output, ever
         self.spool = Spool()
+        self._key: tuple[int, int, bool, str | None, str | None] | None = None  # it comes after the spool
         self._unanswered = 0
         self._starts: list[float] = []
         self._unpacker = wire.Unpacker()
@@ -80,6 +82,7 @@ class HostLink:
         self._unanswered = 0
         # The first host gets all earlier output, a later one only the last of it.
         if self.generation > 1:
+            self._key = None
             self.spool.clear()
             self.spool.add(wire.pack(wire.OUTPUT, self.recent.output()))
         self.spool.begin_with(wire.pack_json(wire.HELLO, self._hello()))
@@ -100,13 +103,26 @@ class HostLink:
         self._later(wire.header(wire.OUTPUT, len(data)), data)
 
     def key(self, what: int, count: int, empty: bool, draft: str | None, line: str | None) -> None:
-        """A human has typed. Sent together with the echo that follows."""
-        self._later(wire.pack_keys(what, count, empty, draft, line))
+        """A human has typed. Sent together with the echo that follows, and made into a frame then: the
+        program may need this processor for the echo."""
+        self._add_key()
+        self._key = (what, count, empty, draft, line)
+
+    def _add_key(self) -> None:
+        key, self._key = self._key, None
+        if key is not None:
+            self._later(wire.pack_keys(*key))
 
     def _later(self, *parts: bytes) -> None:
         """Do not wake the host for every keystroke: that would delay the echo."""
+        self._add_key()
         if self.socket is not None or not self._starts:  # there is a host, or the first has not started yet
             self.spool.add(*parts)
+
+    @property
+    def waiting(self) -> bool:
+        """Whether there is something to send that the host can take."""
+        return self.spool.waiting or (self._key is not None and not self.spool.stuck)
 
     @property
     def is_prompt(self) -> bool:
@@ -115,6 +131,7 @@ class HostLink:
 
     def look(self) -> bool:
         """Send the host the waiting frames, except in a burst; whether all were sent."""
+        self._add_key()
         if self.socket is None:
             self.spool.stuck = True
             return True
@@ -177,27 +194,52 @@ class HostLink:
         if self.socket is not None:
             self.socket.close()
             self.socket = None
+        self._key = None
         self.spool.clear()
         self.ready = False
 
-    def close(self, patience: float) -> None:
-        """Send what is left and wait at most `patience` seconds for the host, which ends by itself."""
-        if self.socket is not None:
-            until = time.monotonic() + CLOSE_TIMEOUT
+    def say_goodbye(self) -> None:
+        """Send what is left, the EXIT frame last."""
+        if self.socket is None:
+            return
+        until = time.monotonic() + CLOSE_TIMEOUT
+        try:
+            for portion in self.spool.portions():
+                if time.monotonic() > until:
+                    raise TimeoutError
+                self.socket.settimeout(PORTION_TIMEOUT)
+                self.socket.sendall(portion)
+        except OSError:
+            # Without the signal, the host would take the end of the stream for a killed relay.
+            processes.signal_all([self.pid] if self.pid else [], wire.GOODBYE)
             try:
-                for portion in self.spool.portions():
-                    if time.monotonic() > until:
-                        raise TimeoutError
-                    self.socket.settimeout(PORTION_TIMEOUT)
-                    self.socket.sendall(portion)
+                self.socket.shutdown(_socket.SHUT_WR)
             except OSError:
-                # Without the signal, the host would take the end of the stream for a killed relay.
-                processes.signal_all([self.pid] if self.pid else [], GOODBYE)
+                pass  # it is gone
+
+    def wait_drained(self, patience: float) -> bool:
+        """Whether the host has sent what it owes, or is gone, within `patience` seconds."""
+        deadline = time.monotonic() + patience
+        while self.socket is not None and (left := deadline - time.monotonic()) > 0:
+            self.socket.settimeout(left)
+            try:
+                data = self.socket.recv(1 << 18)
+            except TimeoutError:
+                break
+            except OSError:
+                data = b""
+            if not data or any(kind == wire.DRAINED for kind, _ in self._unpacker.feed(data)):
+                self.socket.close()
+                self.socket = None
+        return self.socket is None
+
+    def end_host(self) -> None:
+        """Kill a host that is stuck. Its end of the socket is open, so the process is still the same one."""
+        if self.socket is None:
+            return
+        patience = 0.0 if self.ready else START_TIMEOUT - DRAIN_TIMEOUT
+        if not self.wait_drained(patience) and self.socket is not None:
+            self._log(f"host {self.pid} killed: it did not end")
+            processes.signal_all([self.pid], signal.SIGKILL)
             self.socket.close()
             self.socket = None
-        deadline = time.monotonic() + patience
-        while self.pid and time.monotonic() < deadline:
-            if os.waitpid(self.pid, os.WNOHANG)[0]:
-                self.pid = 0
-            else:
-                time.sleep(0.005)

@@ -9,13 +9,14 @@ from __future__ import annotations
 import os
 import time
 
+from synapse.base.processes import shell_status, take_short_turns
 from synapse.relay import wire
 from synapse.relay.console import Console
 from synapse.relay.front import Front
 from synapse.relay.injector import Injector
 from synapse.relay.keyboard import Keyboard
 from synapse.relay.link import LOOK_AFTER, PING_EVERY, SPOOL_LIMIT, HostLink
-from synapse.relay.overlay_layer import OverlayLayer, unfinished
+from synapse.relay.overlay_layer import OverlayLayer, parts, unfinished
 from synapse.relay.pty import Pty
 from synapse.relay.reactor import READ, WRITE, Reactor
 
@@ -30,20 +31,20 @@ else:
     import _signal as signal
 
 HOST_AFTER = 0.01  # seconds in which the agent has the processor to itself
+TURNS_AFTER = 0.3  # seconds; the agent and its start come first
 STOP_GRACE = 3.0  # seconds between asking the agent to end and killing it
 DRAIN_AT_MOST = 1.0
 DRAIN_QUIET = 0.05  # seconds without output after the agent's end, if its terminal is still open
-ECHO_WAIT = 0.00025
 READS_AT_ONCE = 16
 MODES_AT_ONCE = 512 * 1024  # bytes whose modes are read before keys are handled again
 BEGUN_AT_MOST = 0.05  # seconds that the beginning of a sequence waits for the rest
 SHORT_READ = 1024  # bytes; a shorter read was most likely all: another would cost a system call per keystroke
-_FORWARDED = (signal.SIGINT, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2)
-_HANDLED = (signal.SIGCHLD, signal.SIGWINCH, signal.SIGTERM, signal.SIGHUP, signal.SIGTSTP, *_FORWARDED)
+_FORWARDED = (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2)
+_HANDLED = (signal.SIGCHLD, signal.SIGWINCH, signal.SIGTERM, signal.SIGTSTP, *_FORWARDED)
 
 
 class Relay:
-    """`run` returns the exit status to hand on."""
+    """`run` returns the exit status to hand on; negative, the signal that killed the agent."""
 
     def __init__(
         self,
@@ -55,11 +56,13 @@ class Relay:
         overlay_keys: tuple[bytes, bytes],
         clear: Callable[[str, int], Steps],
         on_ready: Callable[[], None],
+        on_heartbeat: Callable[[], None],
         log: Callable[[str], None],
     ) -> None:
         self._pty = pty
         self._link = link
         self._on_ready = on_ready
+        self._on_heartbeat = on_heartbeat
         self._log = log
         self._reactor = Reactor()
         self.injector = Injector(self._reactor, pty, self._tell_injected)
@@ -69,7 +72,6 @@ class Relay:
             link=link,
             injector=self.injector,
             clear=clear,
-            on_keys=self._catch_echo,
             on_alternate_screen=lambda: self.front.read_modes().alternate_screen,
             log=log,
         )
@@ -82,12 +84,13 @@ class Relay:
             listener=listener,
             detach_keys=detach_keys,
             overlay_layer=OverlayLayer(overlay_keys, link.send),
-            on_gone=lambda: self.stop("the terminal is gone"),
+            on_gone=self._hang_up,
             rebalance=self._balance,
             rewatch=self._rewatch,
         )
         self._exited = False
         self._eof = False
+        self._hung_up = False
         self._idle = False
         self._look_due = False
         self._begun = b""  # the beginning of a sequence, whose rest has not come
@@ -101,28 +104,32 @@ class Relay:
             self.front.open()
             self.keyboard.open()
             self._rewatch()
+            self._reactor.watch(self._pty.control, READ, lambda _: self._on_child())
             self._reactor.later(HOST_AFTER, self._start_host)
+            self._reactor.later(TURNS_AFTER, take_short_turns)
             self._reactor.later(PING_EVERY, self._heartbeat)
             self._on_child()  # it may have ended before the handlers were set
             while not self._exited:
                 self._reactor.turn()
-            if not self._link.generation:
-                self._start_host()  # it writes the log of the output
+            self._start_host()  # if there is none: it ends the tasks and writes the log of the output
             self._drain()
             self._write_begun()
         finally:
             self.front.release(cut_off=self.stopping)
-        status = self._pty.reap()
-        self._link.send(wire.pack_json(wire.EXIT, status))
-        return status
+        self._reactor.watch(self._pty.control, 0, lambda _: None)
+        status = self._pty.reap(end=self.stopping)
+        self._link.send(wire.pack_json(wire.EXIT, shell_status(status)))
+        asked = self.stopping and status in (-signal.SIGHUP, -signal.SIGTERM)
+        return -signal.SIGTERM if asked else status  # what the human or another program has asked for
 
     def _balance(self) -> None:
         """Read only where there is space for what comes; wait for writability only where something waits."""
         link, spool = self._link, self._link.spool
-        if not self._look_due and (spool.waiting or self.front.unread):
+        if not self._look_due and (link.waiting or self.front.unread):
             self._look_due = True
             self._reactor.later(LOOK_AFTER, self._look)
         waits = bool(self._pty.backlog) or self.front.has_backlog() or spool.stuck or self._eof
+        waits = waits or self.keyboard.typeahead.waits
         if not waits and self._idle:
             return  # nothing waits and nothing did: a short way out, since every keystroke comes through here
         self._idle = not waits
@@ -170,7 +177,7 @@ class Relay:
 
     def _read(self) -> bytes | None:
         data = self._pty.read()
-        if data and (self._begun or self.front.overlay_layer.erase):
+        if data and (self._begun or self.front.overlay_layer.follows):
             return self._read_whole(data)
         return data
 
@@ -190,20 +197,6 @@ class Relay:
             self.front.write(data)
             self._pass_on(data)
 
-    def _catch_echo(self) -> None:
-        """Wait for the echo without sleeping. Most keys are echoed within 100 µs, and being woken takes as
-        long again. Even fast typing keeps the relay busy for only a thousandth of the time."""
-        deadline = time.perf_counter() + ECHO_WAIT
-        while time.perf_counter() < deadline:
-            data = self._read()
-            if data:
-                self.front.write(data)
-                self._pass_on(data)
-                return
-            if data is not None:
-                return  # the end of the terminal, which the loop reads again
-            os.sched_yield()
-
     def _pass_on(self, data: bytes) -> None:
         self.front.follow(data)
         if self.front.overlay_layer.waiting:
@@ -215,13 +208,11 @@ class Relay:
 
     def _show_host(self, data: bytes) -> None:
         """Output that waits for its drawing. The host gets it at once, but is not woken more often than every
-        few milliseconds; and it draws before each end of synchronised output, not only after it."""
-        first, *rest = data.split(wire.SYNCHRONISED_END)
-        for part in (first, *(wire.SYNCHRONISED_END + part for part in rest)):
-            if part:
-                self._link.output(part)
+        few milliseconds, nor for a part of a frame."""
+        for part in parts(data):
+            self._link.output(part)
         now = time.monotonic()
-        if now - self._shown_at >= LOOK_AFTER:
+        if now - self._shown_at >= LOOK_AFTER and not self.front.overlay_layer.is_frame_open:
             self._shown_at = now
             self._link.look()
 
@@ -235,7 +226,8 @@ class Relay:
             if data:
                 self.front.write(data)
                 before = time.monotonic()
-                self.front.drain()
+                if self.front.console is not None:
+                    self.front.console.drain()
                 deadline += time.monotonic() - before  # a slow terminal is not the agent's fault
                 self._pass_on(data)
                 quiet_since = time.monotonic()
@@ -248,15 +240,31 @@ class Relay:
         if self._pty.stopped():
             self._read_agent()  # what it wrote last belongs above the shell's lines
             self.front.suspend()
-        self._exited = self._exited or self._pty.exited()
+        if not self._exited and self._pty.exited():
+            self._exited = True
+            self._reactor.watch(self._pty.control, 0, lambda _: None)
 
     def stop(self, why: str) -> None:
         if self.stopping:
             return
         self._log(f"stopping: {why}")
         self.stopping = True
-        self._pty.signal_session(signal.SIGTERM, signal.SIGHUP, signal.SIGCONT)
+        self._pty.signal_session(signal.SIGHUP, signal.SIGTERM, signal.SIGCONT)
         self._reactor.later(STOP_GRACE, lambda: self._pty.signal_session(signal.SIGKILL))
+
+    def _hang_up(self) -> None:
+        """The window was closed. An agent that ignores that lives on, as without Synapse."""
+        if self._hung_up:
+            return
+        self._log("the terminal is gone: hanging up")
+        self._read_agent()
+        self._eof = self._hung_up = True
+        self._rewatch()
+        self._pty.hang_up()
+
+    def _is_window_closed(self) -> bool:
+        console = self.front.console
+        return self.front.started_here and (console is None or console.is_gone())
 
     def _catch_signals(self) -> None:
         os.set_blocking(self._wakeup_read, False)
@@ -282,8 +290,10 @@ class Relay:
             elif number == signal.SIGWINCH:
                 if self.front.started_here:
                     self.front.take_size()
-            elif number in (signal.SIGTERM, signal.SIGHUP):
-                self.stop("SIGTERM" if number == signal.SIGTERM else "SIGHUP")
+            elif number == signal.SIGTERM:
+                self.stop("SIGTERM")
+            elif number == signal.SIGHUP and self._is_window_closed():
+                self._hang_up()
             elif number == signal.SIGTSTP:
                 self._pty.signal_session(signal.SIGSTOP)
             elif number in _FORWARDED:
@@ -298,6 +308,7 @@ class Relay:
             self._log(f"cannot start the host: {error}")
             self._reactor.later(5.0, self._start_host)
             return
+        self._pty.tell_host(self._link.pid)
         if self._link.generation > 1:
             self._pty.nudge()
         self._rewatch()
@@ -363,6 +374,7 @@ class Relay:
         self._reactor.later(self._link.restart_delay(), self._start_host)
 
     def _heartbeat(self) -> None:
+        self._on_heartbeat()
         if not self._link.ping():
             self._replace_host("it does not answer")
         self._balance()

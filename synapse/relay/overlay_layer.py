@@ -3,8 +3,9 @@
 The host makes a drawing for one position in the agent's output; at any other position it is refused. The
 bytes that erase it are kept here and written before the agent's next byte, so at that same position and never
 inside an escape sequence. While something is drawn, output waits a few milliseconds for the drawing that
-follows it, so that the terminal gets erasing, output and drawing in one piece. The overlay gets no key before
-the chord has given it the focus. The chord takes the focus back, whatever the host is doing.
+follows it, so that the terminal gets erasing, output and drawing in one piece. If the host is late, output
+goes on without it, and the next output waits for its drawing again. The overlay gets no key before the chord
+has given it the focus. The chord takes the focus back, whatever the host is doing.
 """
 
 from __future__ import annotations
@@ -20,7 +21,8 @@ if TYPE_CHECKING:
 
     from synapse.keys.stream import KeyStream
 
-WAIT = 0.006  # seconds that output waits for its drawing; 8 ms with the delays of timers and of the terminal
+WAIT = 0.007  # seconds that output waits for its drawing; 8 ms with the delays of timers and of the terminal
+LATE_FOR = 0.25  # seconds: if no drawing has come for so long, output does not wait for one
 WAITING_LIMIT = 64 * 1024  # bytes; more than that is a burst, which does not wait
 ASIDE_LIMIT = 1024 * 1024  # bytes of output kept while the overlay is on the alternate screen
 LONGEST_SEQUENCE = 256  # bytes
@@ -40,6 +42,7 @@ class TimedChord:
         from synapse.keys.chord import Chord
 
         self._chord = Chord(*keys)
+        self.is_free_of = self._chord.is_free_of
         self._later = later
         self._on_keys = on_keys
         self._reads = 0
@@ -79,11 +82,18 @@ class OverlayLayer:
         self._aside = False  # it is on the alternate screen, which the agent does not use
         self._waiting: deque[tuple[float, bytes]] = deque()  # output, and when it came
         self.waiting = 0  # bytes of it
+        self._late_since = 0.0  # when output was written without its drawing, if none has come since
+        self._is_frame_open = False  # synchronised output is on after what was written
         self.later: Callable[[float, Callable[[], None]], object] = lambda seconds, call: None
         self.on_keys: Callable[[bytes], None] = lambda data: None  # called with keys that waited in vain
         self.focused = False
         self.resumes = 0  # how often the shell had the terminal: drawings from before are refused
         self.erase = b""  # the bytes that erase it; checked before every output
+
+    def terminal_differs(self) -> None:
+        """It shows other lines than the host's model: drawings from before are refused."""
+        self.resumes += 1
+        self._tell(wire.pack_json(wire.RESUMED, self.resumes))
 
     def show(self, payload: bytes, written: int, size: tuple[int, int], refusal: str | None) -> bytes:
         """The bytes to write for a drawing of the host. An empty one removes the last, at any position.
@@ -119,13 +129,33 @@ class OverlayLayer:
             begin += self.erase
         self._shown, self.erase, self._aside = int(header["id"]), erase, bool(header.get("aside"))
         enter = _ASIDE if self._aside else b""
+        if header["sync"] and output.endswith(_END):
+            output = output.replace(_END, b"")  # the frames end after the drawing
+        self._late_since, self._is_frame_open = 0.0, not header["sync"]
         out = begin + output + enter + draw + (_END if header["sync"] else b"")
         if self._waiting and self._waiting[0][1].startswith(_END) and not self._aside:
             out += self._take(len(_END))  # it changes no cell: what erases the drawing is still right
+            self._is_frame_open = False
         return _END + out if ended else out
+
+    @property
+    def follows(self) -> bool:
+        """Whether output waits for its drawing: something is drawn, or its drawing is late."""
+        return bool(self.erase or self._late_since)
+
+    @property
+    def is_frame_open(self) -> bool:
+        """Whether synchronised output is on after the output that waits: the terminal shows no part of it."""
+        for _, data in reversed(self._waiting):
+            begin, end = data.rfind(_BEGIN), data.rfind(_END)
+            if begin != end:
+                return begin > end
+        return self._is_frame_open
 
     def wait(self, data: bytes, now: float) -> bool:
         """Keep output until the drawing over it comes; False if it cannot wait."""
+        if self._late_since and now - self._late_since > LATE_FOR:
+            return False
         if self.waiting + len(data) > (ASIDE_LIMIT if self._aside else WAITING_LIMIT):
             return False
         self._waiting.append((now, data))
@@ -149,6 +179,14 @@ class OverlayLayer:
             count -= len(out[-1])
         return b"".join(out)
 
+    def release(self, now: float) -> bytes:
+        """The output that has waited in vain, and before it the bytes that erase what is drawn. Of a frame
+        whose end has not come the terminal shows nothing yet, and the drawing may still come before it."""
+        since, is_open, begin = self._late_since or now, self.is_frame_open, _BEGIN if self.erase else b""
+        out = begin + self.remove()
+        self._late_since, self._is_frame_open = since, is_open
+        return out + _END if begin and not is_open and not out.endswith(_END) else out
+
     def remove(self) -> bytes:
         """The bytes that erase it, and the output that waited."""
         return self.erase + self.forget()
@@ -156,12 +194,13 @@ class OverlayLayer:
     def forget(self) -> bytes:
         """The screen has changed, so that the bytes that would erase the drawing are useless. Returns the
         output that waited."""
-        self._shown, self.erase, self._aside = 0, b"", False
+        self._shown, self.erase, self._aside, self._late_since = 0, b"", False, 0.0
         return self._take(self.waiting)
 
     def resized(self) -> bytes:
-        """The terminal has reflowed what was drawn. Leaving the alternate screen is right at any size."""
-        return self.remove() if self._aside else self.forget()
+        """The terminal has reflowed what was drawn, except on the alternate screen: that stays until the next
+        drawing."""
+        return b"" if self._aside else self.forget()
 
     def set_state(self, payload: bytes) -> bytes:
         """Whether the host still wants the keys. Returns those that it was given and has not used: they are
@@ -197,7 +236,7 @@ class OverlayLayer:
         return self._made
 
     def take(self, data: bytes) -> bytes:
-        if not self._watching and not self.focused:
+        if not self.focused and (not self._watching or self._chord.is_free_of(data)):
             return data
         out = b""
         while data:
@@ -236,6 +275,16 @@ class OverlayLayer:
         self.focused = focused
         self._stream = None
         self._given.clear()
+
+
+def parts(data: bytes) -> list[bytes]:
+    """Output as the host gets it while something is drawn: cut before each end of synchronised output after
+    which more comes. The host draws before that mark, which would show the screen without the drawing."""
+    first, *rest = data.split(_END)
+    cut = [first, *(_END + part for part in rest)]
+    if len(cut) > 1 and cut[-1] == _END:
+        cut[-2:] = [cut[-2] + _END]
+    return [part for part in cut if part]
 
 
 def unfinished(data: bytes) -> int:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import _socket
 import errno
 import fcntl
 import os
 import struct
 import sys
 import termios
+import time
 
 from synapse.base import processes
-from synapse.relay.keeper import keep, signal_at_parents_death
+from synapse.relay.keeper import HANG_UP, HOST, STATUS_SIZE, Keeper, foreground
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,6 +24,7 @@ else:
 
 _WINSIZE = struct.Struct("HHHH")  # rows, columns, and the two in pixels
 _READ_SIZE = 16384  # Linux gives at most 4 KB
+_STATUS_TIMEOUT = 2.0  # seconds for the keeper to report the end of an agent that was killed
 
 
 def get_winsize(fd: int) -> bytes:
@@ -38,21 +41,35 @@ def split_winsize(winsize: bytes) -> tuple[int, int]:
 
 
 class Pty:
-    def __init__(self, pid: int, master: int, winsize: bytes) -> None:
+    """`pid` leads the session: the keeper, which `control` is connected to, or else the program itself."""
+
+    def __init__(self, pid: int, master: int, winsize: bytes, control: int = -1) -> None:
         self.pid = pid
         self.master = master
         self.winsize = winsize
-        self._group = _foreground(master)  # the agent's own process group
+        self.control = control  # readable when the agent has ended
+        self._group = foreground(master)  # the agent's own process group
         self.backlog = bytearray()  # what the agent has not yet taken
         self._status: int | None = None
         self._stopped = False
         os.set_blocking(master, False)
+        if control >= 0:
+            os.set_blocking(control, False)
 
     @classmethod
     def spawn(
-        cls, argv: Sequence[str], env: Mapping[str, str], winsize: bytes, attributes: list[Any] | None = None
+        cls,
+        argv: Sequence[str],
+        env: Mapping[str, str],
+        winsize: bytes,
+        attributes: list[Any] | None = None,
+        stderr: int | None = None,
+        human: dict[str, Any] | None = None,
     ) -> Pty:
-        """Start `argv` in a session of its own on a new terminal. OSError if it cannot be started."""
+        """Start `argv` in a session of its own on a new terminal. OSError if it cannot be started.
+
+        `stderr` is for the agent instead of the terminal; `human` describes the terminal that the keeper
+        restores if this process is killed."""
         master, slave = os.openpty()
         fcntl.ioctl(slave, termios.TIOCSWINSZ, winsize)
         if attributes is not None:
@@ -60,19 +77,22 @@ class Pty:
         else:
             _set_utf8(slave)
         failed_read, failed_write = os.pipe()  # close-on-exec: a successful exec closes it empty
+        ours, theirs = (end.detach() for end in _socket.socketpair(_socket.AF_UNIX, _socket.SOCK_STREAM))
         pid = os.fork()
         if pid == 0:
-            _become(argv, env, slave, failed_write)
-        os.close(slave)
-        os.close(failed_write)
+            keeper = (theirs, master, human)
+            _become(argv, env, slave=slave, stderr=stderr, failed=failed_write, keeper=keeper)
+        for fd in (slave, failed_write, theirs):
+            os.close(fd)
         with os.fdopen(failed_read, "rb") as pipe:
             failure = pipe.read()
         if failure:
             os.close(master)
+            os.close(ours)
             os.waitpid(pid, 0)
             number = int(failure)
             raise OSError(number, os.strerror(number), argv[0])
-        return cls(pid, master, winsize)
+        return cls(pid, master, winsize, ours)
 
     def read(self) -> bytes | None:
         """What the agent has written: None if there is nothing now, b"" if there will be nothing more."""
@@ -113,13 +133,17 @@ class Pty:
     def resize(self, winsize: bytes) -> None:
         """Signals the agent even if the size is the same: it may have changed and changed back."""
         before, self.winsize = self.winsize, winsize
-        fcntl.ioctl(self.master, termios.TIOCSWINSZ, winsize)
+        self._set_size(winsize)
         if winsize == before:
             self._signal_foreground(signal.SIGWINCH)
 
     def is_in_front(self) -> bool:
         """Whether the agent itself reads the terminal, and no program that it has started as a job."""
-        return self._group in (_foreground(self.master), 0)
+        return self._group in (foreground(self.master), 0)
+
+    def reader(self) -> int:
+        """The process that leads the foreground, and so most likely reads the keys; 0 if there is none."""
+        return foreground(self.master)
 
     def is_cooked(self) -> bool:
         return bool(self._local_modes() & termios.ICANON)
@@ -135,6 +159,17 @@ class Pty:
         kill, erase = attributes[6][termios.VKILL], attributes[6][termios.VERASE]
         return bytes(kill) if kill != b"\0" else bytes(erase) * characters
 
+    def discards_output_at(self, keys: bytes) -> bool:
+        """Whether the kernel takes one of these keys for a signal, and discards the output before it."""
+        try:
+            attributes = termios.tcgetattr(self.master)
+        except termios.error:
+            return False
+        if attributes[3] & (termios.ISIG | termios.NOFLSH) != termios.ISIG:
+            return False
+        signals = (attributes[6][which] for which in (termios.VINTR, termios.VQUIT, termios.VSUSP))
+        return any(key != b"\0" and key in keys for key in signals)
+
     def hides_input(self) -> bool:
         return self._local_modes() & (termios.ICANON | termios.ECHO) == termios.ICANON
 
@@ -147,14 +182,40 @@ class Pty:
     def nudge(self) -> None:
         """Make the agent repaint: set one row less and then the real size."""
         cols, rows = split_winsize(self.winsize)
-        fcntl.ioctl(self.master, termios.TIOCSWINSZ, make_winsize(cols, max(rows - 1, 1)))
-        fcntl.ioctl(self.master, termios.TIOCSWINSZ, self.winsize)
+        self._set_size(make_winsize(cols, max(rows - 1, 1)))
+        self._set_size(self.winsize)
+
+    def _set_size(self, winsize: bytes) -> None:
+        try:
+            fcntl.ioctl(self.master, termios.TIOCSWINSZ, winsize)
+        except OSError:
+            pass  # it has been hung up
 
     def signal(self, number: int) -> None:
         processes.signal_all([self.pid], number)
 
     def signal_session(self, *numbers: int) -> None:
-        processes.signal_all(processes.session_members(self.pid), *numbers)
+        """All processes of the session but the keeper, which reports how the agent ends."""
+        keeper = self.pid if self.control >= 0 else 0
+        processes.signal_all([pid for pid in processes.session_members(self.pid) if pid != keeper], *numbers)
+
+    def hang_up(self) -> None:
+        """What closing a window does: the terminal is dead, the program in the foreground gets SIGHUP."""
+        self._tell(HANG_UP)
+        self.backlog.clear()
+        null = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
+        os.dup2(null, self.master, inheritable=False)
+        os.close(null)
+
+    def tell_host(self, pid: int) -> None:
+        """The process that restores the human's terminal if this one is killed."""
+        self._tell(b"%b %d" % (HOST, pid))
+
+    def _tell(self, line: bytes) -> None:
+        try:
+            os.write(self.control, line + b"\n")
+        except OSError:
+            pass  # the keeper was killed
 
     def resume(self) -> None:
         """Continue a stopped agent: its foreground group, not the jobs that a shell in it stopped."""
@@ -168,11 +229,32 @@ class Pty:
         self.signal(signal.SIGCONT)
 
     def exited(self) -> bool:
-        """Whether the agent has ended; it stays a zombie, so that its pid remains its own until `reap`."""
-        if not hasattr(os, "waitid"):  # macOS before Python 3.13: no zombie, a small risk of pid reuse
+        """Whether the agent has ended. The leader's pid remains its own until `reap`."""
+        if self._status is not None:
+            return True
+        if self.control >= 0:
+            self._hear()
+        elif hasattr(os, "waitid"):
+            return os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
+        else:  # macOS before Python 3.13: no zombie, a small risk of pid reuse
             self._look()
-            return self._status is not None
-        return os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
+        return self._status is not None
+
+    @property
+    def status(self) -> int:
+        """Of an agent that has ended, as `subprocess` gives it: negative if a signal killed it."""
+        assert self._status is not None
+        return os.waitstatus_to_exitcode(self._status)
+
+    def _hear(self) -> None:
+        """The keeper's report. If it is gone without one, it was killed and the kernel killed the agent."""
+        try:
+            data = os.read(self.control, STATUS_SIZE)
+        except BlockingIOError:
+            return
+        except OSError:
+            data = b""
+        self._status = int.from_bytes(data, "big") if data else int(signal.SIGKILL)
 
     def stopped(self) -> bool:
         if not hasattr(os, "waitid"):
@@ -192,26 +274,49 @@ class Pty:
             elif pid:
                 self._status = status
 
-    def reap(self) -> int:
-        """End what is left of the session; the exit status as a shell would give it."""
-        processes.end_session(self.pid)
+    def reap(self, end: bool = False) -> int:
+        """Returns `status`, after the agent has ended.
+
+        `end` ends every process of the session first; otherwise those that the agent left behind live on."""
+        if end:
+            processes.end_session(self.pid, spare=self.pid if self.control >= 0 else 0)
+        deadline = time.monotonic() + _STATUS_TIMEOUT
+        while not self.exited() and time.monotonic() < deadline:
+            time.sleep(0.002)
+        if self.control >= 0:
+            os.close(self.control)
+            self.control = -1
+        try:
+            _, status = os.waitpid(self.pid, os.WNOHANG)  # the keeper may stay
+        except ChildProcessError:
+            status = 0
         if self._status is None:
-            _, self._status = os.waitpid(self.pid, 0)
-        code = os.waitstatus_to_exitcode(self._status)
-        return 128 - code if code < 0 else code
+            self._status = status
+        return self.status
 
 
-def _become(argv: Sequence[str], env: Mapping[str, str], slave: int, failed: int) -> None:
+def _become(
+    argv: Sequence[str],
+    env: Mapping[str, str],
+    *,
+    slave: int,
+    stderr: int | None,
+    failed: int,
+    keeper: tuple[int, int, dict[str, Any] | None],
+) -> None:
     """In the new process: take the terminal, start the agent in it, and keep its session."""
     try:
+        theirs = os.dup(stderr) if stderr is not None else -1
         os.login_tty(slave)
         agent = os.fork()
         if agent:
-            keep(agent)
+            Keeper(agent, *keeper).keep()
         os.setpgid(0, 0)
         signal.signal(signal.SIGTTOU, signal.SIG_IGN)  # otherwise tcsetpgrp stops this process
         os.tcsetpgrp(0, os.getpid())
-        signal_at_parents_death(signal.SIGKILL)
+        processes.signal_at_parents_death(signal.SIGKILL)
+        if theirs >= 0:
+            os.dup2(theirs, 2)
         for number in (signal.SIGTTOU, signal.SIGPIPE, signal.SIGXFSZ):
             signal.signal(number, signal.SIG_DFL)
         signal.pthread_sigmask(signal.SIG_SETMASK, [])
@@ -220,14 +325,6 @@ def _become(argv: Sequence[str], env: Mapping[str, str], slave: int, failed: int
         os.write(failed, str(error.errno or errno.ENOEXEC).encode())
     finally:
         os._exit(127)
-
-
-def _foreground(master: int) -> int:
-    """The process group in the foreground; 0 if there is none."""
-    try:
-        return os.tcgetpgrp(master)
-    except OSError:
-        return 0
 
 
 def _set_utf8(fd: int) -> None:

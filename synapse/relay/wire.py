@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import struct
-from itertools import groupby
 
 from synapse.base import jsontext
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    import signal
+    from collections.abc import Iterator, Sequence
+else:
+    import _signal as signal
 
 _HEADER = struct.Struct("!BI")
 
@@ -25,7 +27,9 @@ KEYS = 8  # a human has typed: what was typed (keys/typed.py), how often in all,
 INJECTED = 9  # JSON: the id of an injection and its outcome
 COMMAND = 10  # JSON: a line for another agent: id, name, message, wait, priority, timeout, line (outbox.py)
 REFUSED = 11  # JSON: a line that was meant for another agent and cannot be sent: name, reason, line
-RESUMED = 18  # JSON: how often the terminal was the shell's for a while; it shows what the shell wrote
+RESUMED = (
+    18  # JSON: how often the terminal got other lines than the model: of the shell, or Ctrl-C cut some off
+)
 PLACE = 12  # JSON: row and column of the human's cursor, and the bytes of output written before that
 OVERLAID = 15  # JSON: the id of a drawing and its outcome
 OVERLAY_KEYS = 16  # a human's keys, while the overlay has the focus
@@ -43,12 +47,18 @@ COMMAND_TAKEN = 27  # JSON: the "id" of a command that is stored; "kept": why it
 # "refused": the line goes to the agent
 COMPOSER = 28  # JSON: "state" and "text": what the screen shows in the composer; "after_key": after how many
 # keys of a human; "ruled": the program's composer is known, so that "state" tells whether it is there
+DRAINED = 29  # after EXIT: every task has ended, what was owed is sent or stored, everything is closed
 OVERLAY = 35  # a drawing over the human's terminal (overlay_layer.py)
 WHERE = 37  # asks where the cursor of the human's terminal is
 OVERLAY_STATE = 36  # JSON: "focus": it may keep the focus, or "used" so many bytes of the keys it was given
 
 SYNCHRONISED_BEGIN, SYNCHRONISED_END = b"\x1b[?2026h", b"\x1b[?2026l"
 SHOWN, STALE, BUSY, NOBODY = "shown", "stale", "busy", "nobody"  # outcomes of a drawing
+# Outcomes of an injection; BUSY is another one.
+DONE, NEW_KEYS, NEW_OUTPUT, SUSPENDED, STUCK = "done", "keys", "output", "suspended", "stuck"
+ELSEWHERE = "another program has the terminal"
+DRAFT_LIMIT = 16_000  # characters of a draft that are sent to the host with every key
+GOODBYE = signal.SIGUSR1  # tells a host that did not read the last frames that the agent has ended
 
 _OVERLAY = struct.Struct("!II")
 _SIZE = struct.Struct("!HH")
@@ -136,9 +146,21 @@ class Unpacker:
         return frames
 
 
-def joined(frames: Iterable[tuple[int, bytes]]) -> Iterator[tuple[int, bytes]]:
-    for kind, group in groupby(frames, key=lambda frame: frame[0]):
+def joined(frames: Sequence[tuple[int, bytes]]) -> Iterator[tuple[int, bytes]]:
+    """Output in one piece, but cut where something may be drawn before an end of synchronised output, and
+    after whole frames."""
+    output: list[bytes] = []
+    last = len(frames) - 1
+    for number, (kind, payload) in enumerate(frames):
+        is_cut = payload.startswith(SYNCHRONISED_END) and (number < last or payload != SYNCHRONISED_END)
+        if output and output[-1].endswith(SYNCHRONISED_END) and not payload.endswith(SYNCHRONISED_END):
+            is_cut = True
+        if output and (kind != OUTPUT or is_cut):
+            yield OUTPUT, b"".join(output)
+            output = []
         if kind == OUTPUT:
-            yield OUTPUT, b"".join(payload for _, payload in group)
+            output.append(payload)
         else:
-            yield from group
+            yield kind, payload
+    if output:
+        yield OUTPUT, b"".join(output)

@@ -8,7 +8,7 @@ CARD = "/.well-known/agent-card.json"  # the path of the agent card in the A2A s
 REST = "/a2a"  # the prefix of the standard's HTTP+JSON routes
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class About:
     agent_id: str
     name: str
@@ -18,7 +18,8 @@ class About:
     title: str = ""
     description: str = ""
     version: str = __version__
-    grpc: str = ""  # host:port, only if the card shall have it
+    grpc_port: int = 0  # while gRPC is served
+    mesh_url: str = ""  # while it takes part in a mesh
 
     @property
     def what(self) -> str:

@@ -1,126 +1,96 @@
-"""The HTTP servers of one agent: the public one for every client, the private one for our own commands."""
+"""The HTTP applications of one agent: a public one for every client, a private one for our own commands.
 
-import socket
+What they serve is imported at the first request for it: FastAPI and pydantic take 12 MB, and the types of the
+A2A standard 3.
+"""
+
+from __future__ import annotations
+
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
-import uvicorn
-from fastapi import FastAPI
-from pydantic import BaseModel, Field
-from starlette.routing import BaseRoute, Match, Router
-from starlette.types import Receive, Scope, Send
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import BaseRoute, Router
 
-from synapse import __version__
 from synapse.agent_terminal import AgentTerminal
 from synapse.base.loading import load
+from synapse.delivery.questions import Questions
 from synapse.server.about import CARD, REST, About
-from synapse.server.dialect.external import ExternalClient
-from synapse.server.dialect.routes import dialect_routes
-from synapse.server.docs_page import docs_routes
+from synapse.server.lazy import LazyRoutes
+from synapse.server.live.route import LiveRoute, MakeLive
 from synapse.server.outbound import Outbound
-from synapse.server.terminal_routes import terminal_routes
 from synapse.tasks.engine import TaskEngine
 
+if TYPE_CHECKING:
+    from fastapi import FastAPI
 
-class Status(BaseModel):
-    status: str = Field(examples=["READY"])
-    context: str = Field(description="the last 2000 characters of rendered text")
-    agent_id: str
-    name: str
-    agent_type: str
-    title: str = Field(description="the window title that the agent has set")
+    from synapse.server.dialect.external import ExternalClient
+
+ENDPOINTS = "synapse.server.endpoints"
 
 
 def public_app(
     controller: AgentTerminal,
     engine: TaskEngine,
+    questions: Questions,
     about: About,
     outbound: Outbound,
-    external: ExternalClient,
+    external: Callable[[], ExternalClient],
+    live: MakeLive,
+    *,
     token_set: bool = False,
-) -> FastAPI:
+) -> Starlette:
     """What the TCP port serves: the specifications' endpoints and the A2A standard, versions 1.0 and 0.3."""
-    title = f"Synapse: {about.name}"
-    app = FastAPI(title=title, version=__version__, docs_url=None, redoc_url=None, redirect_slashes=False)
 
-    @app.get("/status", tags=["Agent"])
-    async def status() -> Status:
-        """Get the agent's status and the end of its output."""
-        return Status(
-            status=controller.status,
-            context=controller.get_context(),
-            agent_id=about.agent_id,
-            name=about.name,
-            agent_type=about.agent_type,
-            title=controller.screen.title,
-        )
-
-    def standard() -> list[BaseRoute]:
+    async def standard() -> Router:
+        await load("synapse.server.standard.routes")
         from synapse.server.standard.routes import standard_routes
 
-        return standard_routes(engine, about, outbound.push, token_set=token_set)
+        made = standard_routes(engine, about, outbound.push, token_set=token_set)
+        return Router(made, redirect_slashes=False)
 
-    dialect = dialect_routes(engine, about, outbound.callbacks, external, token_set=token_set)
-    app.router.routes += [*dialect.routes, *docs_routes().routes, _LazyStandardRoutes(standard)]
-    return app
+    async def endpoints() -> FastAPI:
+        await load(ENDPOINTS)
+        from synapse.server.endpoints import public_endpoints
 
-
-def private_app(
-    controller: AgentTerminal, engine: TaskEngine, about: About, outbound: Outbound, external: ExternalClient
-) -> FastAPI:
-    app = public_app(controller, engine, about, outbound, external)
-    app.router.routes += terminal_routes(controller).routes
-    return app
-
-
-class _LazyStandardRoutes(BaseRoute):
-    """The routes of the A2A standard, made at the first request: their imports take as long as all others."""
-
-    def __init__(self, make: Callable[[], list[BaseRoute]]) -> None:
-        self._make = make
-        self._router: Router | None = None
-
-    def matches(self, scope: Scope) -> tuple[Match, Scope]:
-        path = scope.get("path", "")
-        ours = scope["type"] == "http" and (path in ("/", CARD) or path.startswith(f"{REST}/"))
-        return (Match.FULL if ours else Match.NONE), {}
-
-    async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if self._router is None:
-            await load("synapse.server.standard.routes")
-            self._router = self._router or Router(self._make(), redirect_slashes=False)
-        await self._router(scope, receive, send)
-
-
-class HttpServer(uvicorn.Server):
-    """Serves an application on one listening socket. The host handles signals and decides when it ends."""
-
-    def __init__(
-        self, app: Any, listener: socket.socket, connection: type[HttpToolsProtocol] = HttpToolsProtocol
-    ) -> None:
-        config = uvicorn.Config(
-            app,
-            loop="none",
-            http=connection,
-            ws="none",
-            lifespan="off",
-            log_config=None,
-            log_level="warning",  # below that, uvicorn logs every start and end
-            access_log=False,
-            server_header=False,
-            date_header=False,
-            proxy_headers=False,  # any user of this machine could pretend to be another client
-            timeout_graceful_shutdown=1,  # second for the requests that are being served
+        return public_endpoints(
+            controller, engine, questions, about, outbound.callbacks, external(), token_set=token_set
         )
-        super().__init__(config)
-        self._listener = listener
 
-    async def open(self) -> None:
-        """Serve from now on. uvicorn's `serve` would also handle signals and wake up ten times a second."""
-        self.config.load()
-        self.lifespan = self.config.lifespan_class(self.config)
-        await self.startup(sockets=[self._listener])
+    return _app([LiveRoute(live), LazyRoutes(_of_the_standard, standard), LazyRoutes(_any, endpoints)])
 
-    async def close(self) -> None:
-        await self.shutdown(sockets=[self._listener])
+
+def private_app(public: Starlette, controller: AgentTerminal, engine: TaskEngine) -> Starlette:
+    """The same, and the endpoints of the terminal."""
+    *others, endpoints = public.routes
+
+    async def with_terminal() -> FastAPI:
+        made = await cast(LazyRoutes, endpoints).app()
+        from synapse.server.endpoints import private_endpoints
+
+        return private_endpoints(cast(Any, made), controller, engine)
+
+    return _app([*others, LazyRoutes(_any, with_terminal)])
+
+
+def _app(routes: list[BaseRoute]) -> Starlette:
+    app = Starlette(routes=routes, exception_handlers={HTTPException: _refused})
+    app.router.redirect_slashes = False
+    return app
+
+
+def _of_the_standard(path: str) -> bool:
+    return path in ("/", CARD) or path.startswith(f"{REST}/")
+
+
+def _any(path: str) -> bool:
+    return True
+
+
+async def _refused(_: Request, error: Exception) -> Response:
+    """In JSON, as FastAPI does it."""
+    assert isinstance(error, HTTPException)
+    return JSONResponse({"detail": error.detail}, error.status_code, error.headers)

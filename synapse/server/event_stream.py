@@ -1,8 +1,8 @@
-"""A response of server-sent events, with a ping after a silence. It ends when the client disconnects."""
+"""A response of server-sent events, with a comment after a silence. It ends when the client disconnects."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Coroutine
-from typing import Any, TypeVar
+from collections.abc import AsyncGenerator, Awaitable
+from typing import TypeVar
 
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
@@ -37,7 +37,7 @@ class EventStream(Response):
             while True:
                 await asyncio.sleep(self._ping)
                 if loop.time() - last >= self._ping * 0.9:
-                    await _write(send, b": ping\n\n")
+                    await _write(send, b": keepalive\n\n")
 
         await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
         last = loop.time()
@@ -55,7 +55,7 @@ async def _write(send: Send, chunk: bytes) -> None:
     await send({"type": "http.response.body", "body": chunk, "more_body": True})
 
 
-async def unless_gone(receive: Receive, work: Coroutine[Any, Any, Result]) -> Result | None:
+async def unless_gone(receive: Receive, work: Awaitable[Result]) -> Result | None:
     """The result of `work`; None if the client disconnects first, which cancels the work."""
     working = asyncio.ensure_future(work)
     leaving = asyncio.ensure_future(_gone(receive))

@@ -1,5 +1,6 @@
 """The host feature that reports task changes to other servers: push notifications and callbacks."""
 
+import asyncio
 import functools
 
 from synapse.base.urls import pin_url_async
@@ -11,22 +12,19 @@ from synapse.tasks.task import Json, Task
 
 
 class Outbound:
-    """One for each agent, opened before the listeners: a new host sends what the previous one still owed."""
+    """One for each agent, made before the store hands over what the previous host still owed."""
 
     def __init__(self, store: TaskStore, allow_private: bool) -> None:
         check = functools.partial(pin_url_async, allow_private=allow_private)
-        check_callback = functools.partial(check, allow_loopback=True)
         self.push = PushSender(store, check, _notification)
-        self._posts = PushSender(store, check_callback, lambda *_: None)
-        self.callbacks = Callbacks(check_callback, self._posts.post_soon)
+        self.callbacks = Callbacks(store, functools.partial(check, allow_loopback=True))
 
-    def task_changed(self, task: Task, event: SSEEvent) -> None:
-        self.callbacks.task_changed(task, event)
-        self.push.task_changed(task, event)
+    async def drain(self) -> None:
+        await asyncio.gather(self.push.drain(), self.callbacks.drain())
 
     async def close(self) -> None:
         await self.push.close()
-        await self._posts.close()
+        await self.callbacks.close()
 
 
 def _notification(task: Task, event: SSEEvent, version: str) -> Json | None:

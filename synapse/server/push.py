@@ -1,8 +1,7 @@
 """Sends task changes to other servers: push notifications, and callbacks of the specifications' endpoints.
 
-Sending does not delay the task: each address has a queue of its own. A notification that cannot be delivered
-is sent again a few times, with growing pauses, and then dropped and logged. The store has the addresses of a
-task; the queues are not stored.
+Sending does not delay the task: each address of a task has a line of its own. What cannot be delivered is
+sent again with growing pauses for a day, by this host or the next, then dropped and logged. The store has it.
 """
 
 import asyncio
@@ -10,11 +9,14 @@ import json
 import logging
 import random
 from collections import deque
-from collections.abc import Awaitable, Callable, Coroutine, Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
+from synapse.base.digest import sha256_hex
 from synapse.base.urls import Pinned, UrlRefused, UrlUnresolved
 from synapse.event_emitter import SSEEvent
+from synapse.tasks.outbox import Document, Owed
 from synapse.tasks.store import TaskStore
 from synapse.tasks.task import Json, Task
 
@@ -23,107 +25,100 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-ATTEMPTS = 8
-FIRST_PAUSE = 0.5  # seconds, doubled each time
+FIRST_PAUSE, LONGEST_PAUSE = 0.5, 600.0  # seconds; doubled each time
 TIMEOUT = 10.0  # seconds
 LINE = 256  # notifications that wait for one address
-LINES = 1000  # addresses with waiting notifications
+LINES = 1000  # addresses with waiting notifications; then the oldest is dropped
+DEFAULT = "default"  # the id of a configuration that has none
 TOKEN_HEADER = "X-A2A-Notification-Token"
 
 Check = Callable[[str], Awaitable[Pinned | None]]
 Render = Callable[[Task, SSEEvent, str], Json | None]
 
 
-class PushSender:
-    """`check` returns the checked addresses of a URL, or raises UrlRefused. `render` makes the document for a
-    task's event in the client's version of the protocol, or None if the event is not sent."""
+@dataclass(eq=False, repr=False)
+class _Line:
+    """The documents for one address of one task."""
 
-    def __init__(
-        self,
-        store: TaskStore,
-        check: Check,
-        render: Render,
-        attempts: int = ATTEMPTS,
-        pause: float = FIRST_PAUSE,
-    ) -> None:
+    waiting: deque[Owed] = field(default_factory=deque)
+    failures: int = 0  # in a row
+    worker: asyncio.Task[None] | None = None
+
+
+class DocumentSender:
+    """Sends documents of one kind. `check` returns the checked addresses of a URL, or raises UrlRefused."""
+
+    def __init__(self, store: TaskStore, kind: str, check: Check, pause: float = FIRST_PAUSE) -> None:
+        self.kind = kind
         self.check = check
         self._store = store
-        self._render = render
-        self._attempts = attempts
         self._pause = pause
-        self._configs: dict[str, dict[str, Json]] = {}  # of the tasks that have not ended
-        self._lines: dict[tuple[str, str], deque[tuple[Json, bytes]]] = {}
-        self._workers: set[asyncio.Task[Any]] = set()
+        self._lines: dict[str, _Line] = {}
         self._client: httpx.AsyncClient | None = None
         self._opening = asyncio.Lock()
 
-    def configs(self, task_id: str) -> dict[str, Json]:
-        return self._store.push_configs(task_id)
+    def send(self, owed: list[Owed]) -> None:
+        for each in owed:
+            if (line := self._lines.get(each.line)) is None:
+                line = self._new_line(each.line)
+            line.waiting.append(each)
+            if len(line.waiting) > LINE:
+                self._give_up(line.waiting[1], "too many are waiting")  # the first is being sent
+                del line.waiting[1]
 
-    def set_config(self, task_id: str, config: Json) -> Json:
-        config = {**config, "id": config.get("id") or "default"}
-        self._store.set_push_config(task_id, config["id"], config)
-        self._configs.pop(task_id, None)
-        return config
+    def _new_line(self, name: str) -> _Line:
+        if len(self._lines) >= LINES:
+            self._forget(next(iter(self._lines)), "too many are waiting")
+        self._lines[name] = line = _Line()
+        line.worker = asyncio.get_running_loop().create_task(self._work(name, line))
+        return line
 
-    def remove_config(self, task_id: str, config_id: str) -> None:
-        self._store.remove_push_config(task_id, config_id)
-        self._configs.pop(task_id, None)
-        self._lines.get((task_id, config_id), deque()).clear()
+    def _forget(self, name: str, why: str = "") -> None:
+        line = self._lines.pop(name, _Line())
+        if line.worker is not None:
+            line.worker.cancel()
+        for owed in line.waiting:
+            self._give_up(owed, why)
 
-    def task_changed(self, task: Task, event: SSEEvent) -> None:
-        if event.event_type not in ("status", "artifact"):
-            return
-        if task.id not in self._configs:
-            self._configs[task.id] = self.configs(task.id)
-        configs = self._configs.pop(task.id) if task.ended else self._configs[task.id]
-        for config in configs.values():
-            document = self._render(task, event, config["version"])
-            if document is not None:
-                self._put(task.id, config, json.dumps(document, ensure_ascii=False).encode())
+    async def _work(self, name: str, line: _Line) -> None:
+        while line.waiting:
+            first = line.waiting[0]
+            await self._deliver(first, line)
+            self._store.settle(first)
+            line.waiting.popleft()
+        del self._lines[name]
 
-    def _put(self, task_id: str, config: Json, body: bytes) -> None:
-        key = (task_id, config["id"])
-        if key in self._lines:
-            self._lines[key].append((config, body))
-        elif len(self._lines) >= LINES:
-            logger.warning("no notification of task %s to %s: too many are waiting", task_id, config["url"])
-        else:
-            self._lines[key] = deque([(config, body)], maxlen=LINE)
-            self._run(self._drain(key))
-
-    async def _drain(self, key: tuple[str, str]) -> None:
-        line = self._lines[key]
-        try:
-            while line:
-                config, body = line.popleft()
-                await self.post(config["url"], body, _headers(config))
-        finally:
-            del self._lines[key]
-
-    def post_soon(self, url: str, body: Json) -> None:
-        self._run(self.post(url, body))
-
-    async def post(self, url: str, body: Json | bytes, headers: Mapping[str, str] | None = None) -> bool:
-        """Deliver a document in several attempts. Returns whether it arrived."""
-        content = body if isinstance(body, bytes) else json.dumps(body, ensure_ascii=False).encode()
-        sent = {"Content-Type": "application/json", **(headers or {})}
-        why = ""
-        for attempt in range(self._attempts):
-            if attempt:
-                await asyncio.sleep(self._pause * 2 ** (attempt - 1) * random.uniform(0.8, 1.2))
+    async def _deliver(self, owed: Owed, line: _Line) -> None:
+        """Returns when it has arrived, was refused, or is too old."""
+        content, again = owed.body.encode(), True
+        headers = {"Content-Type": "application/json", **owed.headers}
+        why = "it is too old"
+        while again and not self._store.is_old(owed):
+            if line.failures:
+                pause = min(self._pause * 2 ** min(line.failures - 1, 20), LONGEST_PAUSE)
+                await asyncio.sleep(pause * random.uniform(0.8, 1.2))
             try:
-                pinned = await self.check(url)
-                why, again = await self._once(url, pinned, content, sent)
+                pinned = await self.check(owed.url)
+                why, again = await self._once(owed.url, pinned, content, headers)
             except UrlRefused as error:
                 why, again = str(error), isinstance(error, UrlUnresolved)
             if not why:
-                return True
-            if not again:
-                break
-        bare = url.partition("?")[0].rpartition("@")[2]  # without parts that may be secret
-        logger.warning("could not deliver to %s: %s", bare, why)
-        return False
+                line.failures = 0
+                return
+            line.failures += again
+        line.failures = 0
+        self._give_up(owed, why)
+
+    def _give_up(self, owed: Owed, why: str) -> None:
+        self._store.settle(owed)
+        if why:
+            bare = owed.url.partition("?")[0].rpartition("@")[2]  # without parts that may be secret
+            logger.warning("could not deliver to %s: %s", bare, why)
+
+    async def drain(self) -> None:
+        """Until everything that is owed has arrived, or has failed twice. The next host sends the rest."""
+        while any(line.failures < 2 for line in self._lines.values()):
+            await asyncio.sleep(0.02)
 
     async def _once(
         self, url: str, pinned: Pinned | None, content: bytes, headers: Mapping[str, str]
@@ -152,17 +147,59 @@ class PushSender:
             return "", False
         return f"it answered {status}", status >= 500 or status in (408, 425, 429)
 
-    def _run(self, work: Coroutine[Any, Any, object]) -> None:
-        worker = asyncio.get_running_loop().create_task(work)
-        self._workers.add(worker)
-        worker.add_done_callback(self._workers.discard)
-
     async def close(self) -> None:
-        for worker in self._workers:
+        workers = [line.worker for line in self._lines.values() if line.worker is not None]
+        for worker in workers:
             worker.cancel()
-        await asyncio.gather(*self._workers, return_exceptions=True)
+        await asyncio.gather(*workers, return_exceptions=True)
         if self._client is not None:
             await self._client.aclose()
+
+
+class PushSender(DocumentSender):
+    """Push notifications. `render` makes the document for a task's event in the client's version of the
+    protocol, or None if the event is not sent."""
+
+    def __init__(self, store: TaskStore, check: Check, render: Render, pause: float = FIRST_PAUSE) -> None:
+        super().__init__(store, "push notification", check, pause)
+        self._render = render
+        self._configs: dict[str, dict[str, Json]] = {}  # of the tasks that have not ended
+        store.add_sender(self)
+
+    def configs(self, task_id: str) -> dict[str, Json]:
+        return self._store.push_configs(task_id)
+
+    def set_config(self, task_id: str, config: Json) -> Json:
+        """One without an id gets one of its own: it replaces none, unless all of it is the same."""
+        config = {**config, "id": config.get("id") or _id_for(config, self.configs(task_id))}
+        self._store.set_push_config(task_id, config["id"], config)
+        self._configs.pop(task_id, None)
+        return config
+
+    def remove_config(self, task_id: str, config_id: str) -> None:
+        self._store.remove_push_config(task_id, config_id)
+        self._configs.pop(task_id, None)
+        self._forget(f"{task_id}/{config_id}")
+
+    def owed(self, task: Task, event: SSEEvent) -> list[Document]:
+        if event.event_type not in ("status", "artifact"):
+            return []
+        if task.id not in self._configs:
+            self._configs[task.id] = self.configs(task.id)
+        configs = self._configs.pop(task.id) if task.ended else self._configs[task.id]
+        return [
+            Document(f"{task.id}/{config['id']}", config["url"], _headers(config), document)
+            for config in configs.values()
+            if (document := self._render(task, event, config["version"])) is not None
+        ]
+
+
+def _id_for(config: Json, others: Mapping[str, Json]) -> str:
+    """`default` for the first one, as clients of 0.3 expect; for others an id that their content gives."""
+    first = others.get(DEFAULT, {})
+    if all(first.get(key) == config.get(key) for key in ("url", "token", "authentication") if first):
+        return DEFAULT
+    return sha256_hex(json.dumps(config, sort_keys=True))[:16]
 
 
 def _headers(config: Json) -> dict[str, str]:

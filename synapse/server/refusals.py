@@ -7,9 +7,10 @@ from fastapi import Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from fastapi.routing import APIRoute
-from pydantic import BaseModel, Field
+from pydantic import Field
 from starlette.exceptions import HTTPException
 
+from synapse.server.dialect.models import Document
 from synapse.tasks import task as tasks
 from synapse.tasks.task import TaskError
 
@@ -21,12 +22,14 @@ _STATUS: tuple[tuple[type[TaskError], int], ...] = (
     (tasks.TooLarge, 413),
     (tasks.QueueFull, 429),
     (tasks.NotAllowed, 403),
+    (tasks.StoreGone, 503),
     (tasks.StoreFailed, 507),
+    (tasks.AgentGone, 503),
     (TaskError, 400),
 )
 
 
-class Refusal(BaseModel):
+class Refusal(Document):
     detail: str = Field(description="one sentence", examples=["the message is empty: say something."])
     code: str = Field(description="the kind of refusal, for programs", examples=["BAD_MESSAGE"])
 
@@ -42,16 +45,20 @@ _MEANING = {
     422: "a value is missing or not valid",
     429: "the queue is full, or agents send too often: Retry-After says when to try again",
     502: "the other agent cannot be reached, or fails",
-    503: "this agent does not serve that",
+    503: "the agent is ending, or does not serve that",
     507: "the task cannot be stored",
 }
-TAKING = (403, 404, 409, 413, 429, 507)  # what can go wrong when a message is sent
+TAKING = (403, 404, 409, 413, 429, 503, 507)  # what can go wrong when a message is sent
+
+
+# A reference to the schema: for a model, FastAPI would make a validator for each status of each route.
+_IN_JSON = {"application/json": {"schema": {"$ref": f"#/components/schemas/{Refusal.__name__}"}}}
 
 
 def reading(*statuses: int) -> Responses:
     """The documentation of the refusals of a route without a body."""
     return {
-        status: {"model": Refusal, "description": _MEANING[status]} for status in sorted((*statuses, 422))
+        status: {"description": _MEANING[status], "content": _IN_JSON} for status in sorted((*statuses, 422))
     }
 
 
@@ -60,13 +67,10 @@ def responses(*statuses: int) -> Responses:
     return reading(400, 415, *statuses)
 
 
-def in_json(documented: Responses) -> Responses:
-    """The same for a route whose response is not JSON: FastAPI gives its refusals that type too."""
-    schema = {"$ref": "#/components/schemas/Refusal"}
-    return {
-        status: {"description": response["description"], "content": {"application/json": {"schema": schema}}}
-        for status, response in documented.items()
-    }
+def with_schema(documented: Responses) -> Responses:
+    """The same with the schema that the others refer to: for one route."""
+    (status, first), *others = documented.items()
+    return {status: {"description": first["description"], "model": Refusal}, **dict(others)}
 
 
 class Unavailable(TaskError):

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from synapse.base.text import for_output
 from synapse.errors import SynapseError
 from synapse.keys.commands import Command, Refusal
 from synapse.shell.agent_lines import AgentLines
@@ -75,7 +76,7 @@ class Shell:
         try:
             return self.send(command)
         except SynapseError as error:
-            print(f"synapse: {error}", file=sys.stderr)
+            print(f"synapse: {for_output(str(error))}", file=sys.stderr)
             return error.exit_status
 
     def _change_directory(self) -> None:

@@ -15,6 +15,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from synapse.base.paths import private_dir
+
 logger = logging.getLogger(__name__)
 
 UNSAVED_LIMIT = 100_000  # statements that wait for the disk
@@ -43,6 +45,7 @@ class Database:
         self._retry_at = 0.0
         self._timer: asyncio.TimerHandle | None = None
         self._lost = False  # a file was set aside, and the new one is not filled yet
+        self._inode = 0  # of the open file
         self._db: sqlite3.Connection | None = None
         try:
             self._use()
@@ -76,7 +79,9 @@ class Database:
         return rows
 
     def insert(self, statement: Statement) -> int:
-        """Returns the number of the row, which is on disk then. Raises sqlite3.Error."""
+        """Returns the number of the row, which is on disk then, also after a power failure: the file is
+        synchronised, and with it all that was written before. Raises sqlite3.Error."""
+        self._check_file()
         try:
             number = self._insert(statement)
         except sqlite3.DatabaseError as error:
@@ -105,7 +110,21 @@ class Database:
             self.trouble = ""
 
     def _insert(self, statement: Statement) -> int:
-        return _execute(self._use(), [statement])
+        db = self._use()
+        db.execute("PRAGMA synchronous = FULL")
+        try:
+            return _execute(db, [statement])
+        finally:
+            db.execute("PRAGMA synchronous = NORMAL")
+
+    def _check_file(self) -> None:
+        """SQLite writes on to a file that was removed, and all of it would be lost: make a new one."""
+        if self._db is None or self.path == ":memory:" or _is_at(self._inode, self.path):
+            return
+        logger.error("%s was removed: a new one is made with the tasks that are under way", self.path)
+        self._lost = True
+        self._db.close()
+        self._db = None
 
     def _flush_if_rested(self) -> None:
         if not self.trouble or time.monotonic() >= self._retry_at:
@@ -152,7 +171,13 @@ class Database:
 
     def _connect(self) -> sqlite3.Connection:
         if self.path != ":memory:" and not os.path.exists(self.path):
+            private_dir(os.path.dirname(os.path.abspath(self.path)))
+            for suffix in ("-wal", "-shm"):  # of the file that was here
+                with contextlib.suppress(FileNotFoundError):
+                    os.unlink(self.path + suffix)
             os.close(os.open(self.path, os.O_CREAT | os.O_WRONLY, 0o600))
+        if self.path != ":memory:":
+            self._inode = os.stat(self.path).st_ino
         # Callers with several threads use a lock (`a2a_compat.TaskStore`); the host has one thread.
         db = sqlite3.connect(self.path, timeout=PATIENCE, check_same_thread=False)
         db.text_factory = _text
@@ -204,6 +229,13 @@ def _execute(db: sqlite3.Connection, statements: list[Statement]) -> int:
         for statement in statements:
             number = db.execute(*statement).lastrowid
     return number or 0
+
+
+def _is_at(inode: int, path: str) -> bool:
+    try:
+        return os.stat(path).st_ino == inode
+    except OSError:
+        return False
 
 
 def _is_damage(error: sqlite3.DatabaseError) -> bool:

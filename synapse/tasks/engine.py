@@ -12,14 +12,18 @@ from typing import Any, Protocol
 
 from synapse.base.states import CANCELED, COMPLETED, FAILED, INPUT_REQUIRED, WORKING
 from synapse.event_emitter import KEEP, KEEPALIVE, EventEmitterRegistry, Lagged, SSEEvent
+from synapse.tasks.conversation import Conversations
 from synapse.tasks.loop_guard import LoopGuard
 from synapse.tasks.store import TaskStore
 from synapse.tasks.task import (
+    QUESTION,
     REPLY,
+    AgentGone,
     BadMessage,
     Json,
     LoopRefused,
     NotCancelable,
+    OverBudget,
     QueueFull,
     StoreFailed,
     Task,
@@ -55,8 +59,9 @@ class Courier(Protocol):
     def wake(self) -> None:
         """The queue or the running task has changed."""
 
-    async def answer(self, task: Task, text: str, by: Json | None) -> None:
-        """Answer the agent's open prompt. Raises TaskError if that is not possible."""
+    async def answer(self, task: Task, text: str, by: Json | None, question: str = "") -> None:
+        """Answer what the agent asks, if it is the question with this id or none is named. Raises TaskError
+        if that is not possible."""
 
 
 class NoCourier:
@@ -64,20 +69,20 @@ class NoCourier:
 
     def wake(self) -> None: ...
 
-    async def answer(self, task: Task, text: str, by: Json | None) -> None:
+    async def answer(self, task: Task, text: str, by: Json | None, question: str = "") -> None:
         raise WrongState("the agent cannot be reached yet: try again in a moment.")
 
 
 @dataclass(eq=False, repr=False)
 class TaskEngine:
     """`refusing` is the reason why no task is accepted, if any. `guard` refuses messages that agents send in
-    a loop; `on_refused` is then called with the sender and the reason. `on_queued` is called when a new task
-    is in the queue."""
+    a loop, and `on_refused` gets sender and reason. `on_queued`: a new task is in the queue."""
 
     store: TaskStore
     limits: Limits = Limits()
     refusing: str = ""
     guard: LoopGuard | None = None
+    conversations: Conversations | None = None
     on_refused: Callable[[str, str], None] = lambda sender, why: None
     on_queued: Callable[[], object] = lambda: None
 
@@ -86,6 +91,7 @@ class TaskEngine:
         self.courier: Courier = NoCourier()
         self.running: Task | None = None  # the task that the agent works on
         self._waiting: list[Task] = []
+        self._has_ended = False
         self.store.on_event(self._tell)
 
     def submit(
@@ -97,24 +103,28 @@ class TaskEngine:
         context_id: str | None = None,
         metadata: Json | None = None,
         request_id: str | None = None,
+        task_id: str | None = None,
         expires: float | None = None,
     ) -> Task:
         """The task is stored and in the queue when this returns. It fails if the agent does not get it within
-        `expires` seconds."""
+        `expires` seconds. Some senders know the `task_id` in advance."""
         if request_id and (known := self.store.find_request(request_id)):
             return known
+        if self._has_ended:
+            raise AgentGone("the agent has ended and takes no more tasks: start it again, then send again.")
         if self.refusing:
             raise StoreFailed(f"no task can be stored: {self.refusing}.")
         message = self._checked(message)
         if priority not in PRIORITIES:
             raise BadMessage(f"priority is {priority}: it goes from 1 to 5, and 5 interrupts.")
         self._check_loop(metadata, message, sender)
-        if len(self._waiting) >= self.limits.queue:
-            count = len(self._waiting)
+        self._check_budget(metadata, message, sender, context_id)
+        if (count := len(self._waiting)) >= self.limits.queue:
             raise QueueFull(f"{count} tasks wait already: send again when some are done (limits.queue).")
         self._check_size(measured(metadata or {}))
         task = self.store.create(
             message,
+            task_id=task_id,
             context_id=context_id,
             priority=priority,
             sender=sender,
@@ -140,7 +150,9 @@ class TaskEngine:
         answers = task.state == INPUT_REQUIRED and self._is_with_agent(task)
         message = self._checked(message, is_answer=answers)
         if answers:
-            await self.courier.answer(task, message_text(message), sender)
+            metadata = message.get("metadata")
+            question = metadata.get(QUESTION) if isinstance(metadata, dict) else None
+            await self.courier.answer(task, message_text(message), sender, str(question or ""))
             return task
         if task.state == INPUT_REQUIRED and (task.prompt or {}).get("type") == "password":
             raise WrongState(f"task {task.id} asked for a secret, and no longer does: cancel it.")
@@ -163,12 +175,12 @@ class TaskEngine:
             raise WrongState(f"task {task.id} is {task.state}: it does not wait for input.")
         if not self._is_with_agent(task):
             return await self.follow_up(task_id, text_message(text), sender=by)
-        self._check_size(measured(text))
+        self.check_size(text)
         await self.courier.answer(task, mended(text), by)
         return task
 
     async def cancel(self, task_id: str, patience: float = 10.0) -> Task:
-        """Remove the task from the queue, or interrupt it. After `patience` seconds it may still work."""
+        """Remove it from the queue, or interrupt it. After `patience` seconds it may still work."""
         task = self.store.get(task_id)
         if task.ended:
             raise NotCancelable(f"task {task.id} is {task.state} already.")
@@ -295,12 +307,14 @@ class TaskEngine:
     def canceled(self, task: Task, why: str) -> None:
         self._end(task, CANCELED, note=why)
 
-    def denied(self, task: Task, subject: str) -> None:
+    def denied(self, task: Task, subject: str, evidence: str) -> None:
+        self.store.add_receipt(task, "denied", evidence=evidence)
         why = f"the human denied: {mended(subject)}" if subject else "the human denied what it asked for"
         self._end(task, CANCELED, error={"code": "DENIED", "message": why}, note=why)
 
-    def fail_all(self, error: Json) -> None:
-        """The agent has ended. The tasks that an earlier host has left fail too."""
+    def end(self, error: Json) -> None:
+        """The agent has ended: accept no more tasks, and fail all, also those that an earlier host left."""
+        self._has_ended = True
         if not self.store.taken_over:
             self.take_up()
         self._waiting.clear()
@@ -352,6 +366,18 @@ class TaskEngine:
             logger.warning("a message was refused: %s", found.sentence)
             self.on_refused(sender_id(sender), found.sentence)
             raise LoopRefused(found.sentence, found.too_often)
+
+    def _check_budget(
+        self, metadata: Json | None, message: Json, sender: Json | None, context_id: str | None
+    ) -> None:
+        said = (metadata, message.get("metadata"))
+        if self.conversations is not None and (why := self.conversations.objection(context_id, *said)):
+            self.on_refused(sender_id(sender), why)
+            raise OverBudget(why)
+
+    def check_size(self, text: str) -> None:
+        """Raises TooLarge for a text that is larger than a message may be."""
+        self._check_size(measured(text))
 
     def _check_size(self, size: int) -> None:
         if size > (limit := self.limits.message):

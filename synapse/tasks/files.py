@@ -2,6 +2,7 @@
 
 import base64
 import binascii
+import itertools
 import os
 import re
 import shutil
@@ -36,6 +37,23 @@ def drop_files(folder: str, task_ids: Iterable[str]) -> None:
 
 
 def _write(folder: str, task_id: str, name: str, data: bytes) -> str:
-    path = os.path.join(private_dir(os.path.join(folder, "files", task_id)), name)
-    files.replace(path, data)
-    return path
+    """Another file of the same name is kept: this one gets a number. The same content is the same file, so
+    that a message that is typed again names the same path."""
+    base, extension = os.path.splitext(name)
+    directory = private_dir(os.path.join(folder, "files", task_id))
+    for number in itertools.count(1):
+        path = os.path.join(directory, f"{base}-{number}{extension}" if number > 1 else name)
+        if not os.path.lexists(path):
+            files.replace(path, data)
+            return path
+        if _content(path) == data:
+            return path
+    raise AssertionError("there is always another number")
+
+
+def _content(path: str) -> bytes | None:
+    try:
+        with open(path, "rb") as file:
+            return file.read()
+    except OSError:
+        return None

@@ -25,16 +25,18 @@ class Chain(NamedTuple):
 
     hops: tuple[str, ...] = ()
     waiting: tuple[str, ...] = ()
+    used: Mapping[str, Any] = {}  # what the agents have used, as `tasks/conversation.py` writes it
 
     def then(self, agent: str, waits: bool) -> Chain:
         """The chain of a message that `agent` sends because of one with this chain.
 
         An agent that does not wait can finish its task, so those that wait for it do not wait for others."""
-        return Chain((*self.hops, agent), (*self.waiting, agent) if waits else ())
+        return Chain((*self.hops, agent), (*self.waiting, agent) if waits else (), self.used)
 
     def to_dict(self) -> dict[str, Any]:
         found: dict[str, Any] = {"hops": list(self.hops)}
-        return found | {"waiting": list(self.waiting)} if self.waiting else found
+        more = {"waiting": list(self.waiting), "used": dict(self.used)}
+        return found | {key: value for key, value in more.items() if value}
 
     @classmethod
     def of(cls, *metadata: object) -> Chain:
@@ -43,8 +45,9 @@ class Chain(NamedTuple):
             said = held.get(KEY) if isinstance(held, Mapping) else None
             if isinstance(said, Mapping) and "hops" in said:
                 hops = _texts(said.get("hops"))
-                waits = said.get("waiting")
-                return cls(hops, hops if waits is True else _texts(waits))
+                waits, used = said.get("waiting"), said.get("used")
+                known = used if isinstance(used, Mapping) else {}
+                return cls(hops, hops if waits is True else _texts(waits), known)
         return cls()
 
 

@@ -29,10 +29,10 @@ def list_tasks(agent_id: str | None = None, limit: int = 50) -> list[tuple[str, 
             for task in tasks:
                 _end(task)
         found |= {task.id: (known, task) for task in tasks}
-    return sorted(found.values(), key=lambda pair: (_rank(pair[1]), -pair[1].updated_at))[:limit]
+    return sorted(found.values(), key=lambda pair: (rank(pair[1]), -pair[1].updated_at))[:limit]
 
 
-def _rank(task: Task) -> int:
+def rank(task: Task) -> int:
     return URGENCY.index(task.state) if task.state in URGENCY else len(URGENCY)
 
 
@@ -41,6 +41,17 @@ def find_task(task_id: str) -> tuple[str, Task]:
     if not task.ended and not AgentRegistry().is_alive(known):
         _end(task)
     return known, task
+
+
+def find_request(agent_id: str, request_id: str) -> Task | None:
+    """The task that a request has become, from the file of its agent."""
+    for known, db in _shelves(agent_id):
+        sql = f"SELECT {task_rows.COLUMNS} FROM tasks WHERE request_id = ?"
+        for task in _tasks(db, sql, (request_id,)):
+            if not task.ended and not AgentRegistry().is_alive(known):
+                _end(task)
+            return task
+    return None
 
 
 def _end(task: Task) -> None:
@@ -58,7 +69,7 @@ def _find(task_id: str) -> tuple[str, Task]:
             found += [(known, task) for task in _tasks(db, sql, (pattern, pattern + "~"))]
     if len(found) > 1:
         ids = ", ".join(task.id for _, task in found[:5])
-        raise TargetError(f"{task_id!r} is the beginning of several tasks: {ids}. Give more of it.")
+        raise TargetError(f"{task_id!r} is the beginning of several tasks ({ids}): give more of it.")
     if not found:
         raise TargetError(f"there is no task {task_id!r}: `synapse tasks` lists them.")
     return found[0]

@@ -6,6 +6,7 @@ task; what could not be written is written later. A new task is accepted only wh
 
 import json
 import logging
+import os
 import sqlite3
 import time
 import uuid
@@ -15,9 +16,9 @@ from typing import Any
 
 from synapse.base.states import CANCELED, END_STATES, FAILED, INPUT_REQUIRED, WORKING
 from synapse.event_emitter import SSEEvent, timestamp
-from synapse.tasks import rows
+from synapse.tasks import outbox, rows
 from synapse.tasks.database import Database, Statement
-from synapse.tasks.task import GONE, Json, StoreFailed, Task, TaskNotFound
+from synapse.tasks.task import GONE, Json, StoreFailed, StoreGone, Task, TaskNotFound
 
 logger = logging.getLogger(__name__)
 
@@ -43,10 +44,23 @@ class TaskStore:
         self._push: dict[str, dict[str, Json]] = {}  # the push configurations of live tasks
         self._listeners: list[Listener] = []
         self._created = 0
-        self._db = Database(self.path, rows.SCHEMA, rows.VERSION, self._rows_under_way)
+        self._outbox = outbox.Outbox(self.clock, time.time_ns)
+        schema = rows.SCHEMA + outbox.SCHEMA
+        self._db = Database(self.path, schema, rows.VERSION, self._rows_under_way)
 
     def on_event(self, listener: Listener) -> None:
         self._listeners.append(listener)
+
+    def add_sender(self, sender: outbox.Sender) -> None:
+        self._outbox.add_sender(sender)
+
+    def settle(self, owed: outbox.Owed) -> None:
+        """It has arrived, or is given up."""
+        self._outbox.settle(owed, self._db)
+
+    def is_old(self, owed: outbox.Owed) -> bool:
+        """Whether it was owed for so long that it is dropped."""
+        return self._outbox.is_old(owed)
 
     def close(self) -> None:
         self._db.close()
@@ -82,6 +96,9 @@ class TaskStore:
         try:
             task.arrival = self._db.insert(rows.insertion(task))
         except sqlite3.Error as error:
+            if not os.path.isdir(folder := os.path.dirname(os.path.abspath(self.path))):
+                why = f"the folder {folder} is gone and cannot be made again: make it, then send again."
+                raise StoreGone(why) from error
             why = f"the task cannot be stored ({error}): see to the disk, then send again."
             raise StoreFailed(why) from error
         self._live[task.id] = task
@@ -198,14 +215,15 @@ class TaskStore:
         return [SSEEvent(kind, json.loads(data), str(number)) for number, kind, data in found]
 
     def take_over(self) -> list[Task]:
-        """At the start: fail the tasks of dead runs, and return those of this run. Call it again while
-        `taken_over` is false: the disk cannot be read yet."""
+        """At the start: send what is owed, fail the tasks of dead runs, and return those of this run. Call it
+        again while `taken_over` is false: the disk cannot be read yet."""
         found = self._db.try_read(
             f"SELECT {rows.COLUMNS} FROM tasks WHERE state NOT IN ({_ENDED}) ORDER BY arrival"
         )
         if found is None:
             return []
         self.taken_over = True
+        self._outbox.take_over(self._db)
         self._prune()
         mine = []
         for row in found:
@@ -247,7 +265,9 @@ class TaskStore:
             statements.append(rows.without_artifacts(task))
             self._live.pop(task.id, None)
             self._unsaved[task.id] = task
-        self._db.write(*statements)
+        owed = self._outbox.report(task, event)
+        self._db.write(*statements, *map(outbox.insertion, owed))
+        self._outbox.send(owed)
         for listener in self._listeners:
             listener(task, event)
 
@@ -261,7 +281,8 @@ class TaskStore:
             "state": task.state,
             "timestamp": timestamp(task.updated_at),
         }
-        more = {"error": task.error, "prompt": task.prompt, "note": task.note}
+        turn = task.metadata.get("turn") if task.ended else None
+        more = {"error": task.error, "prompt": task.prompt, "note": task.note, "turn": turn}
         return data | {key: value for key, value in more.items() if value}
 
     def _touched(self, task: Task) -> Statement:
@@ -313,7 +334,7 @@ class TaskStore:
             statements.append(rows.event(task.id, task.sequence, "status", self._status(task)))
             for config_id, config in self._push.get(task.id, {}).items():
                 statements.append(rows.push_config(task.id, config_id, config))
-        return statements
+        return statements + self._outbox.rows()
 
     def _prune(self) -> None:
         old = f"SELECT id FROM tasks WHERE state IN ({_ENDED}) ORDER BY arrival DESC LIMIT -1 OFFSET ?"

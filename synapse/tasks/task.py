@@ -6,16 +6,21 @@ Messages and parts have one form, whichever protocol they came by:
 """
 
 import json
-import math
+import sys
 from dataclasses import dataclass, field
+from datetime import datetime
 from itertools import groupby
 from typing import Any
 
 from synapse.base.states import END_STATES, FAILED, REJECTED, SUBMITTED
+from synapse.base.text import for_line
 from synapse.event_emitter import timestamp
 
 PART_TYPES = ("text", "data", "file")
 DEPTH = 100  # of nested lists and objects
+# A sender's name or id: no control characters, no brackets, which end a mark, nothing that reorders a line.
+SENDER = r"[^\x00-\x1f\x7f-\x9f\[\]\u061c\u2028-\u202e\u2066-\u2069]+"
+QUESTION = "x-synapse-question"  # in an answer's metadata: the id of the question that it is for
 REPLY = "reply"  # the id of the artifact with the agent's reply
 
 Json = dict[str, Any]
@@ -66,8 +71,27 @@ class LoopRefused(TaskError):
         self.status = 429 if too_often else 409
 
 
+class OverBudget(TaskError):
+    """The agents of a conversation have used what they may."""
+
+    code = "BUDGET"
+    status = 409
+
+
 class StoreFailed(TaskError):
     code = "STORE_FAILED"
+
+
+class StoreGone(StoreFailed):
+    """Somebody removed the folder."""
+
+    code = "STORE_GONE"
+
+
+class AgentGone(TaskError):
+    """The agent has ended and takes no more tasks."""
+
+    code = GONE["code"]
 
 
 @dataclass(eq=False)  # queues compare by identity
@@ -142,6 +166,25 @@ class Task:
         return found | {name: value for name in optional if (value := getattr(self, name))}
 
 
+def task_of_document(document: Json) -> Task:
+    """The task of a document that `to_dict` made on another machine. Fields of another type are left out."""
+    task = Task(str(document.get("id") or ""), str(document.get("context_id") or ""), {})
+    task.state = str(document.get("state") or SUBMITTED)
+    kinds = {"message": dict, "priority": int, "prompt": dict, "error": dict, "sender": dict, "note": str}
+    for name, kind in {**kinds, "metadata": dict, "receipts": list}.items():
+        if isinstance(value := document.get(name), kind):
+            setattr(task, name, value)
+    for name in ("created_at", "updated_at"):
+        try:
+            setattr(task, name, datetime.fromisoformat(str(document.get(name))).timestamp())
+        except ValueError:
+            continue
+    for number, artifact in enumerate(document.get("artifacts") or ()):
+        derived = (artifact.get("metadata") or {}).get("derived")
+        task.artifacts.append({**artifact, "artifact_id": f"derived-{number}" if derived else REPLY})
+    return task
+
+
 def artifact_to_dict(artifact: Json) -> Json:
     parts = joined(artifact["parts"])
     found = {"type": artifact.get("type", "text"), "name": artifact.get("name", "output"), "parts": parts}
@@ -178,7 +221,9 @@ def message_text(message: Json) -> str:
 
 
 def sender_id(sender: Json | None) -> str:
-    return str((sender or {}).get("name") or (sender or {}).get("id") or "user")
+    """Its name or id in one line that is safe to print: stored tasks may have any text here."""
+    said = str((sender or {}).get("name") or (sender or {}).get("id") or "user")
+    return for_line(said)
 
 
 def check_part(part: object) -> None:
@@ -218,8 +263,8 @@ def measured(value: Any) -> int:
             left += ((inner, depth + 1) for pair in item.items() for inner in pair)
         elif isinstance(item, list):
             left += ((inner, depth + 1) for inner in item)
-        elif isinstance(item, float) and not math.isfinite(item):
-            raise BadMessage("the message holds a number that is not finite, which JSON does not have.")
+        elif isinstance(item, int | float) and not abs(item) <= sys.float_info.max:
+            raise BadMessage("the message holds a number that is not finite, or too large for a double.")
         else:
             total += 8
     return total

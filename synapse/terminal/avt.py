@@ -2,12 +2,14 @@
 
 import codecs
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
+from avt._avt import Cell as AvtCell
 from avt._avt import Color, Pen, Vt
 
 from synapse.terminal.modes import ModeTracker
-from synapse.terminal.screen import Cursor, Row
+from synapse.terminal.screen import Cell, Cursor, Row
+from synapse.terminal.styles import palette
 
 _OSC = re.compile(r"\x1b\](\d+);([^\x07\x1b]*)(?:\x07|\x1b\\)")
 _UNFINISHED = re.compile(r"\x1b(?:\](?:\d+(?:;[^\x07\x1b]*\x1b?)?)?)?$")
@@ -107,14 +109,40 @@ class AvtScreen:
             for cell in line.cells:
                 if cell.width == 0:
                     continue
-                pen = _sgr(cell.pen)
+                pen = f"\x1b[{_sgr(cell.pen)}m"
                 row += (pen if pen != last else "") + cell.char
                 last = pen
             rows.append(row.rstrip() + "\x1b[0m")
         return "\r\n".join(rows)
 
     def rows(self, first: int, end: int, left: int = 0, right: int | None = None) -> list[Row]:
-        raise NotImplementedError("avt does not expose enough of its cells")
+        lines, wrapped = self._vt.view(), self._wrapped()
+        return [
+            Row([_cell(cell) for cell in line.cells[left:right]], is_wrapped)
+            for line, is_wrapped in zip(lines[first:end], wrapped[first:end], strict=True)
+        ]
+
+    def _wrapped(self) -> list[bool]:
+        """Which visible rows continue in the row below: avt only gives the text with such rows joined."""
+        height = self.size[1]
+        if self.alternate_screen:
+            return [False] * height  # the joined text is that of the main screen
+        found: list[bool] = []
+        whole, begun = iter(self._vt.text()), ""
+        line = next(whole, "")
+        for row in self._vt.lines():
+            begun += row.text
+            goes_on = len(begun.rstrip(" ")) < len(line.rstrip(" "))
+            found.append(goes_on)
+            if not goes_on:
+                line, begun = next(whole, ""), ""
+        return found[-height:]
+
+    def history(self, first: int, end: int) -> list[Row]:
+        return []  # avt gives its scrollback as text only
+
+    def changes(self) -> Callable[[], Sequence[int]]:
+        return lambda: range(self.size[1])
 
     def drawing_cursor(self) -> Cursor | None:
         return None  # avt exposes neither pen nor pending wrap, so nothing drawn could be erased
@@ -129,9 +157,16 @@ class AvtScreen:
 
 def _sgr(pen: Pen) -> str:
     codes = ["0", *(code for code, name in _ATTRIBUTES if getattr(pen, name))]
-    for base, colour in ((38, pen.foreground), (48, pen.background)):
+    for base, colour in ((30, pen.foreground), (40, pen.background)):
         if isinstance(colour, Color.Indexed):
-            codes.append(f"{base};5;{colour[0]}")
+            codes.append(palette(base, colour[0]))
         elif isinstance(colour, Color.RGB):
-            codes.append(f"{base};2;{colour[0]};{colour[1]};{colour[2]}")
-    return f"\x1b[{';'.join(codes)}m"
+            codes.append(f"{base + 8};2;{colour[0]};{colour[1]};{colour[2]}")
+    return ";".join(codes)
+
+
+def _cell(cell: AvtCell) -> Cell:
+    """avt does not tell a space that was written from a cell without text."""
+    sgr = "0" if cell.pen.is_default() else _sgr(cell.pen)
+    text = "" if cell.width == 0 or (cell.char == " " and sgr == "0") else cell.char
+    return Cell(text, cell.width, sgr)

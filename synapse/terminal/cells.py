@@ -1,7 +1,7 @@
-"""Text measured in terminal cells: width, cropping, wrapping, columns."""
+"""Text measured in terminal cells: width, cropping, wrapping."""
 
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 
 def char_width(char: str) -> int:
@@ -40,14 +40,6 @@ def crop(text: str, columns: int) -> str:
         if used > columns:
             return text[:index]
     return text
-
-
-def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
-    widths = [max(map(width, column)) for column in zip(*rows, strict=True)]
-    return [
-        "  ".join(cell + " " * (size - width(cell)) for cell, size in zip(row, widths, strict=True)).rstrip()
-        for row in rows
-    ]
 
 
 def wrap(text: str, columns: int) -> list[tuple[str, int]]:

@@ -4,9 +4,11 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from synapse.terminal.ghostty_cells import palette, read_rows
+from synapse.terminal.ghostty_cells import read_history, read_rows
+from synapse.terminal.ghostty_changes import Changes
 from synapse.terminal.ghostty_ffi import Terminal, check, ffi, init_sized, lib, read_buf
 from synapse.terminal.screen import SCROLLBACK_BYTES, Cursor, Row
+from synapse.terminal.styles import palette
 
 _FOREGROUND, _BACKGROUND = (0xD0, 0xD0, 0xD0), (0x10, 0x10, 0x10)  # the answers to OSC 10 and 11
 _REGION = re.compile(r"\x1b\[(\d+);(\d+)r")
@@ -96,6 +98,12 @@ class GhosttyScreen:
 
     def rows(self, first: int, end: int, left: int = 0, right: int | None = None) -> list[Row]:
         return read_rows(self._terminal, first, end, left, self.size[0] if right is None else right)
+
+    def history(self, first: int, end: int) -> list[Row]:
+        return read_history(self._terminal, max(first, 0), min(end, self.has_scrolled()))
+
+    def changes(self) -> Callable[[], Sequence[int]]:
+        return Changes(self._terminal).rows
 
     def drawing_cursor(self) -> Cursor | None:
         terminal = self._terminal

@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 from synapse.terminal.ghostty_ffi import Terminal, check, ffi, init_sized, lib
 from synapse.terminal.screen import Cell, Row
+from synapse.terminal.styles import palette
 
 _ATTRIBUTES = {
     "bold": "1", "faint": "2", "italic": "3", "blink": "5", "inverse": "7", "invisible": "8",
@@ -27,6 +28,12 @@ def read_rows(terminal: Terminal, first: int, end: int, left: int, right: int) -
     return [reader.row(terminal.ref(0, y), left, right) for y in range(max(first, 0), min(end, rows))]
 
 
+def read_history(terminal: Terminal, first: int, end: int) -> list[Row]:
+    reader = _Reader(terminal.mode(2027))
+    cols, _ = terminal.size
+    return [reader.row(terminal.ref(0, y, "history"), 0, cols) for y in range(first, end)]
+
+
 class _Content(NamedTuple):
     """What a raw cell value says by itself. Style, grapheme and link are looked up in the cell's page."""
 
@@ -44,6 +51,7 @@ class _Reader:
 
     def __init__(self, clusters: bool) -> None:
         self._clusters = clusters  # whether mode 2027 is on: grapheme clusters are joined into one cell
+        self._plain: dict[int, dict[int, Cell]] = {}  # by page: the cells that nothing else has a part in
         self._known: dict[tuple[int, int], tuple[Cell, bool, _Content]] = {}
         self._styles: dict[tuple[int, int], str] = {}
         self._cell = ffi.new("GhosttyCell*")
@@ -55,26 +63,32 @@ class _Reader:
         check(lib.ghostty_grid_ref_row(ref, self._row), "row")
         check(lib.ghostty_row_get(self._row[0], lib.GHOSTTY_ROW_DATA_WRAP, self._flag), "row_get")
         wrapped, unrepeatable = bool(self._flag[0]), False
-        page, known, number = int(ffi.cast("uintptr_t", ref.node)), self._known, self._cell
-        cells = []
-        read = lib.ghostty_grid_ref_cell
+        page, number = int(ffi.cast("uintptr_t", ref.node)), self._cell
+        plain = self._plain.setdefault(page, {0: _BLANK})
+        cells: list[Cell] = []
+        read, known, add = lib.ghostty_grid_ref_cell, plain.get, cells.append
         for x in range(max(left - 2, 0), right):  # what is written at `left` may join the cell before it
             ref.x = x
             read(ref, number)
-            raw = number[0]
-            if raw == 0:
-                cells.append(_BLANK)
-                continue
-            found = known.get((page, raw))
-            if found is None:
-                found = known[page, raw] = self._decode(ref, page, raw)
-            cell, bad, content = found
-            if content.has_grapheme or content.has_link:
-                cell = self._with_parts(cell, content, ref)
-                bad = bad or _is_unrepeatable(cell, self._clusters)
-            unrepeatable = unrepeatable or bad
-            cells.append(cell)
+            cell = known(number[0])
+            if cell is None:
+                cell, bad = self._read(ref, page, number[0], plain)
+                unrepeatable = unrepeatable or bad
+            add(cell)
         return Row(cells[min(left, 2) :], wrapped, unrepeatable)
+
+    def _read(self, ref: Any, page: int, raw: int, plain: dict[int, Cell]) -> tuple[Cell, bool]:
+        """A cell, and whether it is unrepeatable. If its value says all, it is put into `plain`."""
+        found = self._known.get((page, raw))
+        if found is None:
+            found = self._known[page, raw] = self._decode(ref, page, raw)
+        cell, bad, content = found
+        if content.has_grapheme or content.has_link:
+            cell = self._with_parts(cell, content, ref)
+            return cell, bad or _is_unrepeatable(cell, self._clusters)
+        if not bad:
+            plain[raw] = cell
+        return cell, bad
 
     def _decode(self, ref: Any, page: int, raw: int) -> tuple[Cell, bool, _Content]:
         content = _content(raw)
@@ -178,10 +192,3 @@ def _colour(base: int, colour: Any) -> list[str]:
         rgb = colour.value.rgb
         return [f"{base + 8};2;{rgb.r};{rgb.g};{rgb.b}"]
     return []
-
-
-def palette(base: int, index: int) -> str:
-    """The first sixteen colours have codes of their own: some terminals brighten only those when bold."""
-    if index < 8:
-        return str(base + index)
-    return str(base + 60 + index - 8) if index < 16 else f"{base + 8};5;{index}"

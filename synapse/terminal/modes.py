@@ -4,7 +4,13 @@ Enough to undo them when the program dies or is detached, and to set them again.
 there is no emulator.
 """
 
+from __future__ import annotations
+
 import re
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 # Only what changes a mode. The look-ahead rejects colours and cursor movement, most of any output, at once:
 # trying the alternatives on each of them took as long as all other work of the relay.
@@ -15,7 +21,26 @@ _COMPLETE = re.compile(rb"\x1b(?:\[[0-?]*[ -/]*[@-~]|[^\[])")
 _LONGEST = 64  # bytes of the sequences above
 
 _ON_BY_DEFAULT = frozenset({7, 8, 25})
+# What a program may have left on: mouse, focus, paste, synchronised output, colour scheme reports …
+OFF_BY_DEFAULT = (1, 9, 1000, 1002, 1003, 1004, 1005, 1006, 1015, 1016, 2004, 2026, 2031, 2048)
+BRACKETED_PASTE, ALTERNATE_SCREEN = 2004, 1049
 _ALTERNATE = frozenset({47, 1047, 1049})
+
+
+def undo_all(shell_is_back: bool, is_set: Callable[[int], bool] | None = None) -> bytes:
+    """The bytes that reset a terminal which a killed program has left, without knowing what it has set, or
+    only those private modes that `is_set`. Bracketed paste and the kitty keyboard stack are the shell's if it
+    is back."""
+    out = b"" if shell_is_back else b"\x1b[<99u"
+    for number in OFF_BY_DEFAULT:
+        if (number != BRACKETED_PASTE or not shell_is_back) and (is_set is None or is_set(number)):
+            out += b"\x1b[?%dl" % number
+    if is_set is None:
+        out += b"\x1b[?1047l"  # unlike 1049 it does not move the cursor where it was left already
+    elif is_set(ALTERNATE_SCREEN):
+        out += b"\x1b[?1049l" + (b"" if shell_is_back else b"\x1b[<99u")
+    # Pen, modifyOtherKeys, keypad, wrapping, cursor and its shape; the scroll region, which moves the cursor.
+    return out + b"\x1b[m\x1b[>4m\x1b>\x1b[?7h\x1b[?25h\x1b[0 q\x1b7\x1b[r\x1b8"
 
 
 class ModeTracker:

@@ -268,17 +268,18 @@ def _cells(cells: tuple[Cell, ...], x: int, wrapped: bool) -> str:
     return "".join(out)
 
 
-def may_wrap_elsewhere(screen: Screen) -> bool:
-    """Whether a line with emoji of several code points may take more or fewer rows in the terminal, so that
-    the rows above or below it are not where the model has them."""
-    cols = screen.size[0]
-    for y in _clustered_rows(screen):
+def rows_in_doubt(screen: Screen) -> int:
+    """The rows down to the last line that may take more or fewer rows in the terminal, because it has emoji
+    of several code points. They are not where the model has them then."""
+    cols, count = screen.size
+    for y in reversed(_clustered_rows(screen)):
         *above, row = screen.rows(max(y - 1, 0), y + 1)
         used = max((x for x, cell in enumerate(row.cells, 1) if cell.text or not cell.width), default=0)
         grown = sum(cell.text.count(_EMOJI) for cell in row.cells)  # some terminals make these wide
         if row.wrapped or any(other.wrapped for other in above) or used + grown > cols:
-            return True
-    return False
+            rest = screen.rows(y, count)
+            return y + next((n for n, row in enumerate(rest, 1) if not row.wrapped), len(rest))
+    return 0
 
 
 def _clustered_rows(screen: Screen) -> list[int]:

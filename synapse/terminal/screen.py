@@ -1,8 +1,10 @@
 """The protocol of a screen model: what a terminal shows after the bytes fed to it."""
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple, Protocol
+
+from synapse.terminal.modes import ALTERNATE_SCREEN, undo_all
 
 SCROLLBACK_BYTES = 10 * 1024 * 1024  # about 9,000 rows
 
@@ -73,6 +75,13 @@ class Screen(Protocol):
     def rows(self, first: int, end: int, left: int = 0, right: int | None = None) -> list[Row]:
         """The visible rows from `first` to before `end`, cell by cell, each from `left` to before `right`."""
 
+    def history(self, first: int, end: int) -> list[Row]:
+        """The rows that have left the screen at its top, from the oldest that is kept."""
+
+    def changes(self) -> Callable[[], Sequence[int]]:
+        """A function that tells which visible rows may have changed since it was called last: for one reader,
+        who calls it again and again. The first call returns every row."""
+
     def drawing_cursor(self) -> Cursor | None:
         """The cursor, or None while nothing can be drawn and erased: inside a sequence, for example."""
 
@@ -83,17 +92,12 @@ class Screen(Protocol):
         """Bytes that bring an empty terminal of the same size, cursor at home, to this state."""
 
 
-# What a program may have left on: mouse, focus, paste, synchronised output, colour scheme reports …
-_OFF_BY_DEFAULT = (1, 9, 1000, 1002, 1003, 1004, 1005, 1006, 1015, 1016, 2004, 2026, 2031, 2048)
-
-
-def undo_modes(screen: Screen) -> bytes:
+def undo_modes(screen: Screen, shell_is_back: bool = False) -> bytes:
     """The bytes that undo the modes a program has left on, as the model knows them."""
-    out = "\x1b[m\x1b[<99u\x1b[>4m\x1b>"  # pen, kitty keyboard, modifyOtherKeys, keypad: harmless when off
-    out += "".join(f"\x1b[?{number}l" for number in _OFF_BY_DEFAULT if screen.mode(number))
-    if screen.alternate_screen:
-        out += "\x1b[?1049l\x1b[<99u"
-    return (out + "\x1b[?7h\x1b[?25h").encode()
+    return undo_all(
+        shell_is_back,
+        lambda number: screen.alternate_screen if number == ALTERNATE_SCREEN else screen.mode(number),
+    )
 
 
 def make_screen(cols: int, rows: int) -> Screen:

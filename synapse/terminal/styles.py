@@ -17,6 +17,7 @@ class Style(NamedTuple):
     inverse: bool = False
     colour: str = ""  # parameters; empty: the default
     background: str = ""
+    bold: bool = False
 
     @property
     def grey(self) -> bool:
@@ -28,12 +29,12 @@ class Style(NamedTuple):
     @property
     def suggested(self) -> bool:
         """Whether it is the style of a placeholder or of a completion that nobody typed."""
-        return self.faint or self.grey
+        return self.faint or (self.grey and not self.bold)  # bold grey is a highlighted word
 
 
 @cache
 def style_of(sgr: str) -> Style:
-    faint = inverse = False
+    faint = inverse = bold = False
     colours = {"3": "", "4": ""}
     words = iter(sgr.split(";"))
     for word in words:
@@ -46,8 +47,8 @@ def style_of(sgr: str) -> Style:
         elif len(word) >= 2 and word[:-1] in ("9", "10"):
             colours["3" if word[:-1] == "9" else "4"] = word
         else:
-            faint, inverse = faint or word == "2", inverse or word == "7"
-    return Style(faint, inverse, colours["3"], colours["4"])
+            faint, inverse, bold = faint or word == "2", inverse or word == "7", bold or word == "1"
+    return Style(faint, inverse, colours["3"], colours["4"], bold)
 
 
 def typed_text(cells: Sequence[Cell]) -> str:
@@ -79,3 +80,10 @@ def _channels(colour: str) -> tuple[int, int, int] | None:
             index -= 16
             return _CUBE[index // 36], _CUBE[index // 6 % 6], _CUBE[index % 6]
     return None
+
+
+def palette(base: int, index: int) -> str:
+    """The first sixteen colours have codes of their own: some terminals brighten only those when bold."""
+    if index < 8:
+        return str(base + index)
+    return str(base + 60 + index - 8) if index < 16 else f"{base + 8};5;{index}"

@@ -8,6 +8,8 @@
 import re
 from collections.abc import Callable
 
+from synapse.keys.patterns import Pattern
+
 SETTLE = 0.3  # seconds of silence before a pattern counts: half-painted frames match too
 
 
@@ -26,7 +28,7 @@ class IdleDetector:
             raise ValueError(f"strategy {strategy} needs a pattern")
         self.timeout = timeout
         self._mode = (modes or {}).get(pattern or "")
-        self._regex = re.compile(pattern, re.MULTILINE) if pattern and self._mode is None else None
+        self._regex = Pattern(pattern, re.MULTILINE) if pattern and self._mode is None else None
         self._uses_pattern = strategy != "timeout"
         self._only_at_startup = strategy == "hybrid" or pattern_use == "startup_only"
         self._started = False

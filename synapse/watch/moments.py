@@ -13,8 +13,6 @@ STOPPED_SETTLE = 0.3  # for which an interrupted turn waits for its reply on the
 STOPPED_AT_MOST = 1.0  # the same while output never pauses
 TURN_SETTLE = 0.15  # of READY before a turn ends whose end was not reported: its transcript lags
 TURN_SETTLE_UNSEEN = 1.0  # the same for one that was never seen to be busy: it may not have begun
-TURN_SETTLE_UNFINISHED = 2.0  # the same for one whose channel expects more: the human has refused a tool
-DENIED = 2.0  # after a permission prompt has left the screen in which an interrupted turn was denied
 UNSHOWN = 30.0  # of silence after which a program waits for input though it does not show that it does
 SOONEST = 0.01  # until the next check
 
@@ -38,6 +36,11 @@ class Moments:
 
     def quiet(self, now: float) -> float:
         return now - self.output
+
+    @property
+    def is_seen(self) -> bool:
+        """Whether there was neither output nor a key since the last look."""
+        return not self.unseen and max(self.key, self.submit) <= self.look
 
     def is_time_to_look(self, now: float) -> bool:
         return self.unseen and (self.quiet(now) >= SETTLE or now - self.look >= LOOK_AT_LEAST)

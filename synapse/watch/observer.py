@@ -8,11 +8,12 @@ from dataclasses import replace
 from typing import Any
 
 from synapse.agents.base import PROCESS, SCREEN, SILENCE, Channel
-from synapse.agents.facts import Fact, Failed, PromptAccepted, StateSeen, TurnEnded
+from synapse.agents.facts import Fact, Failed, FileChanged, PromptAccepted, StateSeen, TurnEnded
+from synapse.keys import patterns
 from synapse.profiles.loader import MODE_NAMES, Profile
 from synapse.registry import INPUT_REQUIRED, PROCESSING, READY
 from synapse.terminal.screen import Screen
-from synapse.watch import moments
+from synapse.watch import denials, moments
 from synapse.watch.idle import IdleDetector
 from synapse.watch.moments import Moments
 from synapse.watch.screen.composer import DIALOG, DRAFT, EMPTY, NOT_LOOKED, NOT_SEEN_YET, OTHER_PROGRAM, Seen
@@ -23,6 +24,8 @@ from synapse.watch.screen.reader import Place, ScreenReader
 from synapse.watch.signals import SignalReader
 from synapse.watch.status import StatusModel, Verdict
 from synapse.watch.turns import Turn, TurnTracker
+
+SLOW = "the pattern `{}` takes too long on this screen, and is left out: make it simpler in the profile"
 
 
 class Observer:
@@ -37,6 +40,7 @@ class Observer:
     ) -> None:
         self._screen = screen
         self._channel = channel if channels else Channel(channel.surroundings)
+        self.knows = self._channel.knows  # see there
         self._on_status = on_status
         idle = profile.idle_detection
         self._idle = IdleDetector(idle.strategy, idle.pattern, idle.pattern_use, idle.timeout, MODE_NAMES)
@@ -56,11 +60,18 @@ class Observer:
         self.is_prompt_line = False  # `composer` is what is behind the prompt of an unknown program
         self._on_composer: Callable[[Seen], None] | None = None
         self.error: DetectedError | None = None
+        self._asked: InputPrompt | None = None  # what the last look showed, also where it was not settled
+        self.on_file_changed: Callable[[str, float], None] = lambda path, at: None
 
     @property
     def is_composer_current(self) -> bool:
         """Whether `composer` shows what the last key did."""
         return not self._last.pressed
+
+    @property
+    def has_seen_all(self) -> bool:
+        """Whether the last look at the screen shows all output, so that `prompt` is what is asked now."""
+        return self._last.look > moments.LONG_AGO and not self._last.unseen
 
     @property
     def sees_composer(self) -> bool:
@@ -80,14 +91,14 @@ class Observer:
         if self.prompt is not None and self.prompt.permission:
             self._last.asked = now
         self._last.output = now
-        self._last.unseen = True
         self._idle.output(now)
         self._signals.read(self._screen, self._model, now)
-        if self.verdict.status != READY or not self._last.is_echo(now):
-            self._last.entered = False
-            self._last.news = True
-            self._model.forget(SCREEN)  # what it shows is unknown until the next look
-            self._model.observe(SILENCE, PROCESSING, now, "output")
+        if not self._asks_on():
+            self._last.unseen = True
+            if self.verdict.status != READY or not self._last.is_echo(now):
+                self._last.entered, self._last.news = False, True
+                self._model.forget(SCREEN)  # what it shows is unknown until the next look
+                self._model.observe(SILENCE, PROCESSING, now, "output")
         self._resolve(now)
         self._end_marked(now)
 
@@ -120,6 +131,11 @@ class Observer:
             self._reader.turn_begins(place)
             self.turns.submitted(now, prompt)
 
+    def leave(self, now: float) -> None:
+        """End the turn where no key does: see Channel.leave."""
+        self._take(self._channel.leave(), now)
+        self._resolve(now)
+
     def taken_up(self, mark: str) -> None:
         """An earlier host has submitted the message with this mark."""
         self._channel.submitted(mark)
@@ -144,6 +160,10 @@ class Observer:
     def _is_reported(self) -> bool:
         """Whether the channel reports turns; if not, the screen is read."""
         return self._channel.tells and not self._channel.missing()
+
+    def is_behind(self, turn: Turn, now: float) -> bool:
+        self._take(self._channel.poll(), now)  # what is still to come of a turn that has ended
+        return self._channel.is_behind(turn.reply)
 
     def exited(self, status: int, now: float) -> None:
         self._end_stopped(now)
@@ -176,8 +196,12 @@ class Observer:
 
     def _look(self, now: float, settled: bool) -> None:
         self._last.look = now
+        question, before = self._question(), self._asked
+        self._asked = question
+        if self.verdict.status == INPUT_REQUIRED and question is not None and question == before:
+            settled = True  # the output never pauses, but it says that it asks, and two looks show what
         self._last.unseen = not settled
-        self.prompt = self._question() if settled else None
+        self.prompt = question if settled else None
         if settled:
             self._see(now)
         else:
@@ -234,6 +258,11 @@ class Observer:
         # `name> ` may be how this agent waits for its next message.
         return None if self._idle.shows_idle(self._screen.text, self._screen.mode) else prompt
 
+    def _asks_on(self) -> bool:
+        """Whether it shows the same question since the last look, and no key was pressed. Codex goes on
+        writing, many times a second, while it asks about the tool of an MCP server."""
+        return self.prompt is not None and self._last.is_seen and self._question() == self.prompt
+
     def _listen(self, now: float) -> None:
         """Apply the idle strategy of the profile to the screen and to silence."""
         if self.prompt is not None or not self._idle.is_idle(now, self._screen.text, self._screen.mode):
@@ -261,34 +290,30 @@ class Observer:
                 self._end_stopped(now)
             if isinstance(fact, StateSeen):
                 self._model.observe(fact.source, fact.says, now, fact.why)
+            elif isinstance(fact, FileChanged):
+                self.on_file_changed(fact.path, fact.at)
             elif isinstance(fact, TurnEnded) and fact.outcome == "interrupted":
-                self._stopped = replace(fact, denied=self._denied(now)), now
+                self._was_denied(fact.denied, now)
+                self._stopped = fact, now
             elif isinstance(fact, Failed) or (isinstance(fact, TurnEnded) and fact.error is not None):
-                self.turns.take(replace(fact, error=self._explained(fact.error or {})), now)
+                self.turns.take(replace(fact, error=self._reader.explained_error(fact.error or {})), now)
             else:
                 self.turns.take(fact, now)
 
-    def _denied(self, stopped_at: float) -> str | None:
-        """A turn that stops while a permission prompt is on the screen, or just after it, was denied."""
+    def _was_denied(self, told: bool | None, stopped_at: float) -> None:
         turn = self.turns.current
-        if turn is None or not turn.asked or turn.permitted:
-            return None
-        on_screen = self.prompt is not None and self.prompt.permission
-        return turn.asked if on_screen or stopped_at - self._last.asked < moments.DENIED else turn.denied
+        if turn is not None and told is not None:
+            denials.told(turn, told)
+        elif turn is not None:
+            asks = self.prompt is not None and self.prompt.permission
+            denials.deduce(turn, asks, stopped_at - self._last.asked)
 
     def _end_stopped(self, now: float) -> None:
         if self._stopped is not None:
             (end, _), self._stopped = self._stopped, None
+            if self.turns.current is not None:
+                denials.shown(self.turns.current, self._reader.denial())
             self.turns.take(end, now)
-
-    def _explained(self, event: dict[str, Any]) -> dict[str, Any]:
-        """An error from a channel, with a code and a message; the screen has what the channel leaves out."""
-        found = self._reader.errors.detect_event(event)
-        if found is None and all(isinstance(event.get(key), str) for key in ("code", "message")):
-            return event  # an agent that sends events itself has set both
-        if found is None or found.message == UNTOLD:
-            found = self._reader.error() or found
-        return (found or DetectedError("AGENT_ERROR", UNTOLD)).to_a2a_error()
 
     def _is_entered(self, now: float) -> bool:
         """Whether a turn may have begun that is not reported yet: a transcript lags behind the screen."""
@@ -328,7 +353,7 @@ class Observer:
         self._take(self._channel.poll(), now)
         settle = moments.TURN_SETTLE if was_busy else moments.TURN_SETTLE_UNSEEN
         if self._channel.unfinished():
-            settle = moments.TURN_SETTLE_UNFINISHED
+            settle = self._channel.patience
         if self._is_blank(turn):
             settle = moments.UNSHOWN
         if now - settled_at < settle or self.turns.current is not turn or self._stopped is not None:
@@ -352,7 +377,8 @@ class Observer:
     def _outcome(self, turn: Turn) -> tuple[str, dict[str, Any] | None]:
         """How the screen shows that a turn ended whose end was not reported."""
         if self._reader.was_stopped(turn.prompt):
-            turn.denied = self._denied(self._last.ready)
+            self._was_denied(None, self._last.ready)
+            denials.shown(turn, self._reader.denial())
             return "interrupted", None
         if self.error is None:
             return "completed", None
@@ -387,7 +413,7 @@ class Observer:
             "overruled_in": verdict.overruled_in,
             "evidence": [e.to_dict(now) for e in self._model.evidence()],
             "against": [e.why for e in verdict.against],
-            "missing": self._channel.missing(),
+            "missing": [*self._channel.missing(), *map(SLOW.format, patterns.slow())],
             "channel": self._channel.name,
             "composer": {"state": self.composer.state, "text": self.composer.text, "why": self.composer.why},
             "prompt": self.prompt.to_a2a_format() if self.prompt else None,

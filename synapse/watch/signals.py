@@ -1,9 +1,9 @@
 """The profile's rules for titles, OSC sequences and the screen: which state each of them means."""
 
-import re
 from typing import TypeVar
 
 from synapse.agents.base import OSC, TITLE
+from synapse.keys.patterns import Pattern
 from synapse.profiles.fields import OscSignal, Profile, Signal
 from synapse.registry import PROCESSING
 from synapse.terminal.screen import Screen
@@ -51,5 +51,5 @@ class SignalReader:
         return any(PROCESSING in rule.means and regex.search(text) for rule, regex in self._screen_rules)
 
 
-def _compiled(signals: tuple[Rule, ...]) -> list[tuple[Rule, re.Pattern[str]]]:
-    return [(signal, re.compile(signal.pattern)) for signal in signals]
+def _compiled(signals: tuple[Rule, ...]) -> list[tuple[Rule, Pattern]]:
+    return [(signal, Pattern(signal.pattern)) for signal in signals]

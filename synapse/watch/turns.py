@@ -40,6 +40,7 @@ class Turn:
     asked: str = ""  # what the human was last asked to permit
     permitted: bool = False  # the answer that Synapse gave to that was not no
     denied: str | None = None  # what the human has denied, if nothing came after that
+    denied_by: str = ""  # how it is known whether it was denied: a key of `denials.EVIDENCE`
 
     def to_dict(self) -> dict[str, Any]:
         plain = ("number", "prompt", "started_at", "ended_at", "outcome", "reply", "source", "confidence")
@@ -85,15 +86,16 @@ class TurnTracker:
 
     def take(self, fact: Fact, now: float) -> None:
         if isinstance(fact, PromptAccepted):
-            self._accept(fact.text, now)
+            if self.current is None or not fact.if_idle:
+                self._accept(fact.text, now)
         elif isinstance(fact, TurnEnded) and not self._is_repeated(fact):
             turn = self.current or self._begin(None, now)
             turn.error = fact.error
-            turn.denied = fact.denied or turn.denied
             self._end(turn, fact.outcome, now, fact.reply)
         elif isinstance(fact, Denied):
             if self.current is not None:
                 self.current.denied = fact.subject or self.current.asked
+                self.current.denied_by = fact.source
         elif isinstance(fact, Failed):
             if self.current is not None:
                 self.current.error = fact.error
@@ -120,6 +122,8 @@ class TurnTracker:
         turn = self.current
         if turn is not None:
             outcome = "failed" if turn.error else outcome
+            if outcome == "completed" and turn.denied is not None:
+                outcome = "interrupted"  # it has done nothing after that
             turn.error = turn.error or error
             self._end(turn, outcome, now, None)
 
@@ -199,7 +203,7 @@ def _same(known: str | None, told: str) -> bool:
 
 def _note(turn: Turn, fact: Said | ToolUsed | TokensUsed) -> None:
     if not isinstance(fact, TokensUsed):
-        turn.denied = None  # it goes on
+        turn.denied, turn.denied_by = None, ""  # it goes on
     turn.busy = True  # even if it was over before the next look
     if isinstance(fact, Said):
         turn.messages[fact.key or str(len(turn.messages))] = fact.text

@@ -11,7 +11,9 @@ import subprocess
 import sys
 import threading
 import time
+import tomllib
 from contextlib import ExitStack
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, TextIO
@@ -23,10 +25,12 @@ from hypothesis import strategies as st
 
 from synapse.agents import flags
 from synapse.agents.base import Surroundings, open_channel
+from synapse.agents.codex.channel import CodexChannel
 from synapse.agents.facts import (
     Denied,
     Fact,
     Failed,
+    FileChanged,
     PromptAccepted,
     Said,
     StateSeen,
@@ -34,8 +38,9 @@ from synapse.agents.facts import (
     ToolUsed,
     TurnEnded,
 )
-from synapse.agents.flags import HOOK_PROGRAM, channel_arguments
+from synapse.agents.flags import HOOK_PROGRAM, channel_arguments, mcp_arguments
 from synapse.registry import INPUT_REQUIRED, PROCESSING, READY
+from tests.support.patience import PATIENCE
 
 STARTED = 1_700_000_000.0  # 2023
 
@@ -68,6 +73,11 @@ class TestFlags:
     @pytest.mark.parametrize("args", [["--settings", "x.json"], ["--settings=x.json"], ["--bare"]])
     def test_the_users_own_settings_win(self, args: list[str]) -> None:
         assert channel_arguments("claude", args, {}) == []
+
+    def test_claudes_hooks_name_the_socket(self) -> None:
+        """A conversation that goes on in the background has the environment of a server."""
+        hooks = json.loads(channel_arguments("claude", [], {"SYNAPSE_EVENTS": "/run/a b"})[1])["hooks"]
+        assert shlex.split(hooks["Stop"][0]["hooks"][0]["command"])[-2:] == ["claude", "--socket=/run/a b"]
 
     def test_gemini_gets_an_id_if_its_version_knows_the_flag(self, tmp_path: Path) -> None:
         program, package = tmp_path / "bundle" / "gemini", tmp_path / "package.json"
@@ -130,6 +140,25 @@ class TestFlags:
     def test_others_get_nothing(self) -> None:
         assert channel_arguments("gemini", [], {}) == channel_arguments("none", [], {}) == []
 
+    def test_claude_gets_the_mcp_server_in_one_word(self) -> None:
+        """As two words it would take the user's prompt as another file."""
+        env = {"SYNAPSE_AGENT_ID": "1", "HOME": "/x"}
+        [word] = mcp_arguments("claude", "/nonexistent", ["prompt"], env)
+        server = json.loads(word.removeprefix("--mcp-config="))["mcpServers"]["synapse"]
+        assert server["args"][-2:] == ["synapse", "mcp"] and server["env"] == {"SYNAPSE_AGENT_ID": "1"}
+        assert mcp_arguments("claude", "/nonexistent", ["--strict-mcp-config"], env) == []
+
+    def test_codex_gets_the_mcp_server_as_toml(self) -> None:
+        env = {"SYNAPSE_AGENT_NAME": 'a "b"', "HOME": "/x"}
+        flag, value = mcp_arguments("codex", "/nonexistent", [], env)
+        server = tomllib.loads(value)["mcp_servers"]["synapse"]
+        assert flag == "-c" and server["args"][-2:] == ["synapse", "mcp"]
+        assert server["env"] == {"SYNAPSE_AGENT_NAME": 'a "b"'}
+        assert mcp_arguments("codex", "/nonexistent", ["-c", "mcp_servers.synapse.command='x'"], env) == []
+
+    def test_others_get_no_mcp_server(self) -> None:
+        assert mcp_arguments("gemini", "x", [], {}) == mcp_arguments("none", "x", [], {}) == []
+
 
 class TestHookProgram:
     def run(self, tmp_path: Path, *words: str, stdin: str = "") -> bytes:
@@ -156,7 +185,7 @@ class TestHookProgram:
                 capture_output=True,
                 text=True,
             )
-            thread.join(5)
+            thread.join(PATIENCE)
         assert (done.returncode, done.stderr) == (0, "")
         return b"".join(received)
 
@@ -191,7 +220,7 @@ class TestHookProgram:
                 input="x" * 5_000_000,
                 env={"SYNAPSE_EVENTS": path},
                 text=True,
-                timeout=10,
+                timeout=PATIENCE,
             )
             assert done.returncode == 0
 
@@ -216,6 +245,62 @@ class TestClaude:
         facts = channel.on_event(self.hook("Stop", agent_id="sub", last_assistant_message="sub"))
         assert only(facts, TurnEnded) == [] and states(facts) == [(PROCESSING,)]
 
+    def test_agents_in_the_background_are_part_of_the_turn(self, tmp_path: Path) -> None:
+        """The CLI continues by itself when they have finished: what it says then is the reply."""
+        channel = open_channel("claude", around(tmp_path))
+
+        def stop(said: str, *running: str) -> list[Fact]:
+            agents = [{"id": name, "type": "subagent", "status": "running"} for name in running]
+            shell = {"id": "s", "type": "shell", "status": "running"}  # a server, say: it may never end
+            done = {"id": "d", "type": "subagent", "status": "completed"}
+            event = {"hook_event_name": "Stop", "last_assistant_message": said}
+            return channel.on_event({**event, "background_tasks": [*agents, shell, done]})
+
+        def submit(prompt: str) -> list[Any]:
+            return only(
+                channel.on_event({"hook_event_name": "UserPromptSubmit", "prompt": prompt}), PromptAccepted
+            )
+
+        notified = "<task-notification>\n<task-id>a</task-id>"
+        submit("count")
+        facts = stop("they count", "a", "b")
+        assert states(facts) == [(PROCESSING,)] and only(facts, TurnEnded) == []
+        assert submit(notified) == []
+        assert only(stop("a has counted", "b"), TurnEnded) == []
+        assert submit(notified) == []
+        assert [fact.reply for fact in only(stop("20"), TurnEnded)] == ["20"]
+
+        submit("again")
+        assert only(stop("it counts", "c"), TurnEnded) == []
+        assert len(submit("meanwhile")) == 1
+        facts = stop("done", "c")
+        assert [fact.reply for fact in only(facts, TurnEnded)] == ["done"], "c is of the turn before"
+        assert states(facts) == [(READY,)]
+        assert len(submit(notified)) == 1, "nobody waits for it"
+
+    def test_a_turn_that_waits_for_background_agents_can_be_left(self, tmp_path: Path) -> None:
+        channel = open_channel("claude", around(tmp_path))
+        channel.on_event({"hook_event_name": "UserPromptSubmit", "prompt": "count"})
+        assert channel.leave() == [], "Escape ends it"
+        running = [{"id": "a", "type": "subagent", "status": "running"}]
+        channel.on_event({"hook_event_name": "Stop", "background_tasks": running})
+        facts = channel.leave()
+        assert [fact.outcome for fact in only(facts, TurnEnded)] == ["interrupted"]
+        assert states(facts) == [(READY,)]
+        assert only(channel.leave(), TurnEnded) == [] and states(channel.leave()) == [(READY,)]
+        notified = {"hook_event_name": "UserPromptSubmit", "prompt": "<task-notification>"}
+        assert len(only(channel.on_event(notified), PromptAccepted)) == 1
+
+    def test_a_background_agents_question_outlives_the_stop(self, tmp_path: Path) -> None:
+        channel = open_channel("claude", around(tmp_path))
+        asks = {"hook_event_name": "PermissionRequest", "tool_name": "Bash", "tool_input": {"command": "ls"}}
+        channel.on_event({**asks, "agent_id": "a"})
+        running = [{"id": "a", "type": "subagent", "status": "running"}]
+        channel.on_event({"hook_event_name": "Stop", "background_tasks": running})
+        assert [request.subject for request in channel.requests()] == ["ls"]
+        channel.on_event({"hook_event_name": "Stop", "background_tasks": "nonsense"})
+        assert channel.requests() == []
+
     def test_a_subagent_that_asks_is_a_question(self, tmp_path: Path) -> None:
         channel = open_channel("claude", around(tmp_path))
         assert states(channel.on_event(self.hook("PermissionRequest", agent_id="sub"))) == [(INPUT_REQUIRED,)]
@@ -239,6 +324,18 @@ class TestClaude:
         assert len(channel.requests()) == 1
         channel.on_event(self.hook("Stop"))
         assert channel.requests() == []
+
+    def test_a_tool_that_was_stopped_while_it_ran_was_not_denied(self, tmp_path: Path) -> None:
+        """Claude writes "rejected" for both."""
+        channel = open_channel("claude", around(tmp_path))
+        path = tmp_path / "t.jsonl"
+        channel.on_event({"hook_event_name": "UserPromptSubmit", "transcript_path": str(path)})
+        stopped = {"type": "text", "text": "[Request interrupted by user for tool use]"}
+        line: dict[str, Any] = {"type": "user", "message": {"content": [stopped]}}
+        path.write_text(
+            "".join(json.dumps(one) + "\n" for one in (line, {**line, "interruptedMessageId": "m"}))
+        )
+        assert [fact.denied for fact in only(channel.poll(), TurnEnded)] == [None, False]
 
     def test_a_rejected_tool_is_denied(self, tmp_path: Path) -> None:
         channel = open_channel("claude", around(tmp_path))
@@ -276,6 +373,26 @@ class TestClaude:
             self.hook("StopFailure", error="rate_limit")
         )
         assert only(facts, TurnEnded)[0].outcome == "failed"
+
+    def test_the_transcript_is_behind_until_it_has_the_reply(self, tmp_path: Path) -> None:
+        """It is written after the hook, and has the tokens of the last request."""
+        path = tmp_path / "t.jsonl"
+        channel = open_channel("claude", around(tmp_path))
+        assert not channel.is_behind("done"), "there is none"
+        for name, more in (
+            ("UserPromptSubmit", {"prompt": "x"}),
+            ("Stop", {"last_assistant_message": "done"}),
+        ):
+            channel.on_event(self.hook(name, transcript_path=str(path), **more))
+        assert channel.is_behind("done") and not channel.is_behind("")
+        path.write_text(json.dumps({"type": "assistant", "message": {"content": "done"}}) + "\n")
+        channel.poll()
+        assert not channel.is_behind("done")
+        channel.on_event(self.hook("UserPromptSubmit", transcript_path=str(path), prompt="y"))
+        assert channel.is_behind("done"), "the next turn says the same"
+        path.unlink()
+        channel.on_event(self.hook("UserPromptSubmit", transcript_path=str(path), prompt="z"))
+        assert not channel.is_behind("done"), "it is not kept"
 
     def test_the_transcript_tells_messages_tools_tokens_and_interrupts(self, tmp_path: Path) -> None:
         path = tmp_path / "t.jsonl"
@@ -356,6 +473,97 @@ class Threads:
     def _line(self, thread: str, kind: str, payload: dict[str, Any]) -> None:
         self._files[thread].write(json.dumps({"type": kind, "payload": payload}) + "\n")
         self._files[thread].flush()
+
+
+CLAUDE_STARTS = {"hook_event_name": "SessionStart", "session_id": "first", "source": "startup"}
+CLAUDE_PROMPTED = {"hook_event_name": "UserPromptSubmit", "session_id": "moved"}
+CLAUDE_STOPS = {"hook_event_name": "Stop", "last_assistant_message": "done"}
+
+
+class TestClaudesPageOfAgents:
+    """It moves the conversation into a server, under another id, and begins others there."""
+
+    @pytest.mark.parametrize(
+        ("submitted", "prompt"),
+        [("[A2A:1234:b] hello", "[A2A:1234:b] hello\n\nmore"), ("my  line", "my line")],
+    )
+    def test_the_conversation_is_the_one_that_got_what_was_submitted(
+        self, tmp_path: Path, submitted: str, prompt: str
+    ) -> None:
+        channel = open_channel("claude", around(tmp_path))
+        channel.on_event(CLAUDE_STARTS)
+        assert not channel.knows({**CLAUDE_STOPS, "session_id": "moved"})
+        channel.submitted(submitted)
+        assert channel.knows({**CLAUDE_PROMPTED, "prompt": prompt})
+        assert only(channel.on_event({**CLAUDE_PROMPTED, "prompt": prompt}), PromptAccepted)
+        assert channel.session == "moved"
+        assert channel.knows({**CLAUDE_STOPS, "session_id": "moved"})
+
+    def test_its_hook_may_be_faster_than_the_key(self, tmp_path: Path) -> None:
+        channel = open_channel("claude", around(tmp_path))
+        channel.on_event(CLAUDE_STARTS)
+        assert not channel.knows({**CLAUDE_PROMPTED, "prompt": "my line"})
+        channel.submitted("my line")
+        assert channel.knows({**CLAUDE_STOPS, "session_id": "moved"})
+
+    @pytest.mark.parametrize("prompt", ["another line", "[A2A:9999:b] hello", ""])
+    def test_another_prompt_is_another_conversation(self, tmp_path: Path, prompt: str) -> None:
+        channel = open_channel("claude", around(tmp_path))
+        channel.on_event(CLAUDE_STARTS)
+        channel.submitted("[A2A:1234:b] hello")
+        assert not channel.knows({**CLAUDE_PROMPTED, "prompt": prompt})
+
+    def test_a_second_conversation_that_starts_is_not_shown_here(self, tmp_path: Path) -> None:
+        """Its process may be below the agent's."""
+        channel = open_channel("claude", around(tmp_path))
+        channel.on_event(CLAUDE_STARTS)
+        channel.submitted("[A2A:1234:b] hello")
+        assert channel.on_event({**CLAUDE_STARTS, "session_id": "second"}) == []
+        assert channel.on_event({**CLAUDE_STOPS, "session_id": "second"}) == []
+        assert channel.session == "first"
+        opened = {**CLAUDE_PROMPTED, "session_id": "second", "prompt": "[A2A:1234:b] hello"}
+        assert only(channel.on_event(opened), PromptAccepted), "the human has opened it"
+        assert only(channel.on_event({**CLAUDE_STOPS, "session_id": "second"}), TurnEnded)
+
+    def test_clear_begins_another_conversation_here(self, tmp_path: Path) -> None:
+        channel = open_channel("claude", around(tmp_path))
+        channel.on_event(CLAUDE_STARTS)
+        channel.on_event({"hook_event_name": "SessionEnd", "session_id": "first", "reason": "clear"})
+        channel.on_event({**CLAUDE_STARTS, "session_id": "cleared", "source": "clear"})
+        assert only(channel.on_event({**CLAUDE_STOPS, "session_id": "cleared"}), TurnEnded)
+
+    def test_the_next_host_knows_the_conversation(self, tmp_path: Path) -> None:
+        surroundings = replace(around(tmp_path), session_file=str(tmp_path / "session.json"))
+        open_channel("claude", surroundings).on_event(CLAUDE_STARTS)
+        assert open_channel("claude", surroundings).knows({**CLAUDE_STOPS, "session_id": "first"})
+
+
+def test_a_file_that_was_changed_is_reported_when_the_tool_has_done_it(tmp_path: Path) -> None:
+    """By a hook after the tool, by an item of the rollout, by a call in the chat, by an event."""
+    claude = open_channel("claude", around(tmp_path))
+    for more in ({}, {"agent_id": "a subagent"}):
+        used = {"tool_name": "Edit", "tool_input": {"file_path": "/w/a.py"}, **more}
+        assert only(claude.on_event({"hook_event_name": "PermissionRequest", **used}), FileChanged) == []
+        done = claude.on_event({"hook_event_name": "PostToolUse", **used})
+        assert only(done, FileChanged) == [FileChanged("/w/a.py")]
+    read = {"hook_event_name": "PostToolUse", "tool_name": "Read", "tool_input": {"file_path": "/w/a.py"}}
+    assert only(claude.on_event(read), FileChanged) == []
+    events = open_channel("events", around(tmp_path))
+    assert events.on_event({"event": "file_changed", "path": "a.py"}) == [FileChanged("a.py")]
+    assert events.on_event({"event": "file_changed", "path": ["a.py"]}) == []
+    tokens = {"event": "usage", "input_tokens": 3, "output_tokens": 4}
+    assert events.on_event(tokens) == [TokensUsed(3, 4)]
+    assert events.on_event({"event": "usage", "input_tokens": "3"}) == []
+
+
+@pytest.mark.parametrize("status", ["completed", "failed", "declined"])
+def test_the_files_of_a_patch_of_codex(tmp_path: Path, status: str) -> None:
+    channel = open_channel("codex", around(tmp_path))
+    assert isinstance(channel, CodexChannel)
+    item = {"type": "FileChange", "status": status, "changes": {"/w/a.py": {"type": "add"}, "/w/b.py": {}}}
+    facts = channel._line("event_msg", {"type": "item_completed", "item": item, "completed_at_ms": 5500})
+    done = [FileChanged("/w/a.py", 5.5), FileChanged("/w/b.py", 5.5)]
+    assert facts == (done if status == "completed" else [])
 
 
 class TestCodex:
@@ -484,6 +692,9 @@ class TestGemini:
         assert channel.missing()
         channel.submitted()
         call = {"id": "c", "name": "run_shell_command", "args": {"command": "ls"}}
+        write = {"name": "write_file", "args": {"file_path": "a.py"}, "status": "success"}
+        write["timestamp"] = "2026-01-01T00:00:00Z"
+        denied = {**write, "args": {"file_path": "b.py"}, "status": "cancelled"}
         chats.write(
             "aaaaaaaa",
             {"id": "1", "type": "user", "content": [{"text": "hello"}]},
@@ -494,7 +705,7 @@ class TestGemini:
                 "type": "gemini",
                 "content": "partial, then whole",
                 "tokens": {"input": 1, "output": 2},
-                "toolCalls": [call, None],
+                "toolCalls": [call, None, write, denied],
             },
             {"type": "info", "content": "x"},
         )
@@ -502,8 +713,75 @@ class TestGemini:
         assert self.asked(facts) == ["hello"]
         assert [said.key for said in only(facts, Said)] == ["2", "2"]
         assert only(facts, ToolUsed)[0].name == "run_shell_command"
+        assert only(facts, FileChanged) == [FileChanged("a.py", 1767225600.0)]
         assert only(facts, TokensUsed)[0].output_tokens == 2
         assert channel.missing() == [] and channel.unfinished()
+
+    def test_what_is_written_once_more_after_a_denied_tool_is_no_news(self, tmp_path: Path) -> None:
+        chats, channel = Chats(tmp_path), open_channel("gemini", around(tmp_path))
+
+        def said(key: str, kind: str, text: str) -> dict[str, Any]:
+            return {"id": key, "type": kind, "content": [{"text": text}]}
+
+        channel.submitted("one")
+        chats.write("aaaaaaaa", said("1", "user", "one"), said("2", "gemini", "first"))
+        assert self.asked(channel.poll()) == ["one"]
+        chats.write(
+            "aaaaaaaa",
+            {"type": "info", "content": "Request cancelled."},
+            said("3", "user", "<session_context>\nToday is Monday.\n</session_context>one"),
+            {"$set": {"lastUpdated": "2026-11-17T07:10:12.563Z"}},
+            said("4", "gemini", "first"),
+            said("5", "user", "an earlier one"),
+        )
+        facts = channel.poll()
+        assert [type(fact) for fact in facts] == [TurnEnded]
+        chats.write("aaaaaaaa", said("6", "gemini", "second"), {"$set": {"messages": []}})
+        chats.write("aaaaaaaa", said("7", "user", "two"))
+        assert self.asked(channel.poll()) == ["two"]
+
+    def test_the_next_prompt_counts_also_if_the_end_of_that_is_never_written(self, tmp_path: Path) -> None:
+        chats, channel = Chats(tmp_path), open_channel("gemini", around(tmp_path))
+        channel.submitted("one")
+        chats.ask("aaaaaaaa", "one")
+        channel.poll()
+        chats.ask("aaaaaaaa", "<session_context>\nToday is Monday.\n</session_context>one")
+        assert channel.poll() == []
+        channel.submitted("two")
+        chats.ask("aaaaaaaa", "two")
+        assert self.asked(channel.poll()) == ["two"]
+
+    def test_a_denied_tool_and_one_that_was_stopped_while_it_ran(self, tmp_path: Path) -> None:
+        """Both are cancelled: the reason tells them apart."""
+        for reason, denied in (("User denied execution.", True), ("Operation cancelled by user", False)):
+            path = tmp_path / reason[:4]
+            path.mkdir()
+            chats, channel = Chats(path), open_channel("gemini", around(path))
+            channel.submitted()
+            error = {"functionResponse": {"response": {"error": f"[Operation Cancelled] Reason: {reason}"}}}
+            call = {"name": "run_shell_command", "args": {"command": "ls"}, "status": "cancelled"}
+            other = {"name": "read_file", "args": {"file_path": "x"}, "status": "cancelled"}
+            chats.write(
+                "aaaaaaaa",
+                {"id": "1", "type": "user", "content": [{"text": "hello"}]},
+                {
+                    "id": "2",
+                    "type": "gemini",
+                    "content": "x",
+                    "toolCalls": [{**call, "result": [error]}, other],
+                },
+                {"id": "3", "type": "info", "content": "Request cancelled."},
+            )
+            facts = channel.poll()
+            assert [fact.subject for fact in only(facts, Denied)] == (["ls"] if denied else [])
+            assert [fact.denied for fact in only(facts, TurnEnded)] == [denied]
+            if not denied:  # then its call is written after that
+                chats.ask("aaaaaaaa", "again")
+                chats.write("aaaaaaaa", {"id": "5", "type": "gemini", "content": "I run it."})
+                chats.write("aaaaaaaa", {"id": "6", "type": "info", "content": "Request cancelled."})
+                assert [fact.denied for fact in only(channel.poll(), TurnEnded)] == [False]
+            else:
+                assert facts.index(only(facts, Denied)[0]) > facts.index(only(facts, ToolUsed)[-1])
 
     def test_what_the_cli_says_to_itself_is_no_prompt(self, tmp_path: Path) -> None:
         chats, channel = Chats(tmp_path), open_channel("gemini", around(tmp_path))
@@ -655,7 +933,10 @@ json_values = st.recursive(
     max_leaves=8,
 )
 keys = st.sampled_from(
-    ["type", "message", "content", "payload", "hook_event_name", "usage", "toolCalls", "tokens", "info", "id"]
+    (
+        *("type", "message", "content", "payload", "hook_event_name", "usage", "toolCalls", "tokens"),
+        *("info", "id", "properties", "part", "status", "error", "sessionID"),
+    )
 )
 words = st.sampled_from(
     ["assistant", "user", "gemini", "Stop", "Notification", "event_msg", "token_count", "agent-turn-complete"]
@@ -663,7 +944,7 @@ words = st.sampled_from(
 events = st.dictionaries(keys, json_values | words | st.dictionaries(keys, json_values | words), max_size=6)
 
 
-@pytest.mark.parametrize("name", ["claude", "codex", "gemini", "none"])
+@pytest.mark.parametrize("name", ["claude", "codex", "gemini", "none", "opencode", "qwen"])
 @given(st.lists(events, max_size=5))
 def test_no_event_makes_a_channel_fail(name: str, given_events: list[dict[str, Any]]) -> None:
     channel = open_channel(name, Surroundings("/nonexistent", {"HOME": "/nonexistent"}, 0.0))

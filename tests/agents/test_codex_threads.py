@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 import time
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -26,10 +28,10 @@ class Server:
         self.work.mkdir()
         self.started = time.time() - 10
 
-    def channel(self, name: str = "a") -> Channel:
+    def channel(self, name: str = "a", child: int = 0) -> Channel:
         session = str(self.home / f"{name}.json")
         env = {"HOME": str(self.home)}
-        return open_channel("codex", Surroundings(str(self.work), env, self.started, 0, session))
+        return open_channel("codex", Surroundings(str(self.work), env, self.started, child, session))
 
     def path(self, thread: str, day: datetime | None = None) -> Path:
         made = list(self.home.glob(f".codex/sessions/*/*/*/*-{thread * 36}.jsonl"))
@@ -219,3 +221,31 @@ def test_a_half_written_prompt_is_found_when_it_is_whole(server: Server) -> None
     assert channel.poll() == []
     path.write_bytes(whole)
     assert told(channel.poll()) == [OURS]
+
+
+def test_the_prompt_of_the_command_line_is_the_first_turn(server: Server) -> None:
+    """`synapse codex "fix it"`: nobody presses Enter."""
+    waits = [sys.executable, "-c", "input()", "--no-daemon", "fix it  now"]
+    with subprocess.Popen(waits, stdin=subprocess.PIPE) as process:
+        wait_for_exec(process.pid)
+        channel = server.channel(child=process.pid)
+        server.turn("b", "fix it now", "not here", cwd="/elsewhere")
+        assert told(channel.poll()) == []
+        server.turn("a", "fix it now", "fixed")
+        assert told(channel.poll()) == ["fix it now", "fixed"]
+        channel.submitted("and then?")
+        server.turn("a", "and then?", "nothing")
+        assert told(channel.poll()) == ["and then?", "nothing"]
+        process.communicate(b"\n")
+    server.started -= 100
+    late = server.channel("late")
+    server.turn("c", "fix it now", "of somebody else")
+    assert told(late.poll()) == []
+
+
+def wait_for_exec(pid: int) -> None:
+    """Until the process has its own command line."""
+    deadline = time.monotonic() + 30
+    while b"fix it" not in Path(f"/proc/{pid}/cmdline").read_bytes():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)

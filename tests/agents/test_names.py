@@ -31,7 +31,9 @@ def _symbols(folder: str) -> set[str]:
 GLYPHS = frozenset("❯›●⏺✦■✕✻✢✳✶✽∴⎿◇✋⊶⊷⏵◐◑◒◓").union(*map(_symbols, CLIS)) - {"→", "←", "✗", "✓", "✔"}
 DRAWS = ("messages",)  # the overlay has a prompt of its own, and reads no screen of a CLI
 # Help texts, examples in errors, and addresses: what a person reads, not what the program decides by.
-HELP = re.compile(r"`synapse |^  synapse |\n  synapse |synapse keys|synapse start|@codex|tests/recordings/")
+HELP = re.compile(
+    r"`synapse |codex@|^  synapse |\n  synapse |synapse keys|synapse start|@codex|tests/recordings/"
+)
 
 
 def said(source: str) -> Iterator[tuple[int, str]]:

@@ -20,6 +20,12 @@ PATCH = "*** Begin Patch\n*** Add File: a.txt\n+one\n*** Delete File: b.txt\n***
         ("shell", {"command": ["rm", "a b"]}, "rm 'a b'", "rm 'a b'"),
         ("apply_patch", PATCH, "apply_patch: add a.txt, delete b.txt", PATCH),
         (
+            "exec_command",
+            {"cmd": f"apply_patch <<'EOF'\n{PATCH}\nEOF"},
+            "apply_patch: add a.txt, delete b.txt",
+            f"apply_patch <<'EOF'\n{PATCH}\nEOF",
+        ),
+        (
             "Edit",
             {"file_path": "/w/a", "old_string": "42", "new_string": "43"},
             "Edit /w/a",
@@ -31,12 +37,14 @@ PATCH = "*** Begin Patch\n*** Add File: a.txt\n+one\n*** Delete File: b.txt\n***
             "WebFetch https://example.com",
             "WebFetch https://example.com\n\nwhat is it",
         ),
-        (
-            "mcp__git__push",
-            {"force": True},
-            'git: push {"force": true}',
-            'git: push\n\n{\n  "force": true\n}',
+        ("mcp__git__push", {"force": True}, 'git: push {"force": true}', "git: push\n\nforce: true"),
+        (  # whatever its arguments are called
+            "mcp__box__start",
+            {"command": "rm x", "path": "/w"},
+            'box: start {"command": "rm x", "path": "/w"}',
+            "box: start\n\ncommand: rm x\npath: /w",
         ),
+        ("mcp__box__stop", None, "box: stop", "box: stop"),
         ("ExitPlanMode", {"plan": "# One\ntwo"}, "the plan: # One … (2 lines)", "# One\ntwo"),
     ],
 )

@@ -253,7 +253,7 @@ def test_a_home_that_takes_no_cache_is_no_problem(
             ", line 2, column 1: expected a single document in the stream, but found another",
         ),
         (b"a: 1\nb: \xff\n", ", line 2: the file is not UTF-8; save it as UTF-8"),
-        ("a: &x [*x]\n", " contains a value that cannot be stored: Circular reference detected"),
+        ("a: &x [*x]\n", ", line 1, column 4: this contains itself"),
         ("[" * 300_000 + "]" * 300_000, " is nested too deeply"),
         ("a: 1\n" + "#" * 1_000_000, " is too large: 1000005 bytes, and at most 1000000 are read"),
     ],
@@ -272,6 +272,29 @@ def test_what_is_wrong_is_one_sentence_with_file_line_and_column(
 def test_dates_and_equals_signs_stay_the_text_they_are(write: Callable[[str], str]) -> None:
     data = yamlfile.load(write("a: 2026-11-15\nb: 2026-11-15 10:00:00\nc: =\n"), ConfigError)
     assert data == {"a": "2026-11-15", "b": "2026-11-15 10:00:00", "c": "="}
+
+
+def _doubling(first: str, again: str) -> str:
+    """Ten lines, each of which repeats the one before it nine times."""
+    lines = (again.format(this=f"n{n}", inner=", ".join([f"*n{n - 1}"] * 9)) for n in range(1, 10))
+    return first + "".join(lines)
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        (_doubling("n0: &n0 [x]\n", "{this}: &{this} [{inner}]\n"), "aliases"),
+        (_doubling("n0: &n0 {k: 1}\n", "{this}: &{this}\n  <<: [{inner}]\n"), "aliases"),
+        ("a: &a " + "x" * 500_000 + "\nb: [" + ", ".join(["*a"] * 30) + "]\n", "aliases"),
+        ("a: &a [1, *a]\n", "contains itself"),
+        ("a: &a {b: &b {c: *a}}\n", "contains itself"),
+    ],
+)
+def test_aliases_that_grow_without_end_are_refused(
+    write: Callable[[str], str], text: str, problem: str
+) -> None:
+    with pytest.raises(ConfigError, match=problem):
+        yamlfile.load(write(text), ConfigError)
 
 
 def test_anchors_and_merge_keys_work(write: Callable[[str], str]) -> None:

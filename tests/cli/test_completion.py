@@ -57,7 +57,7 @@ class TestWords:
             ("synapse stop reviewer re", ["reviewer"]),
             ("synapse start cl", ["claude"]),
             ("synapse profiles sh", ["show"]),
-            ("synapse profiles show co", ["codex"]),
+            ("synapse profiles show co", ["codex", "copilot"]),
             ("synapse external a", ["add"]),
             ("synapse external add --token-file ", []),
             ("synapse completion ", ["bash", "zsh", "fish"]),
@@ -91,7 +91,7 @@ def test_a_broken_file_breaks_no_shell(home: Home) -> None:
 
 def test_only_for_shells_we_know(home: Home) -> None:
     done = home.run("completion", "tcsh", check=False)
-    assert done.returncode == 2 and "only for bash, zsh, fish" in done.stderr
+    assert done.returncode == 2 and "choose one of bash, zsh, fish" in done.stderr
 
 
 @pytest.mark.parametrize("shell", SHELLS)

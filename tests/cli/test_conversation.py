@@ -14,6 +14,7 @@ from synapse.cli.shared import conversation as module
 from synapse.cli.shared.conversation import Conversation, PlainReply
 from synapse.cli.shared.interruption import Underway
 from synapse.peers.task import A2ATask
+from tests.support.patience import PATIENCE
 
 
 class Tty(io.StringIO):
@@ -70,5 +71,5 @@ def test_without_a_terminal_a_long_wait_says_once_why(
         assert found.status == "completed" and isinstance(sys.stderr, Pipe)
         return sys.stderr.getvalue()
 
-    said = asyncio.run(asyncio.wait_for(test(), 10))
+    said = asyncio.run(asyncio.wait_for(test(), PATIENCE))
     assert said == "synapse: b has not begun with it yet (the agent asks something: Go?)\n"

@@ -32,6 +32,28 @@ def weather(fake: FakeAgent) -> None:
     fake.on["/rpc"] = sun
 
 
+def test_an_api_key_from_standard_input_or_the_environment(home: Home) -> None:
+    seen: list[str | None] = []
+
+    async def answer(request: Answering) -> None:
+        seen.append(request.headers.get("x-api-key"))
+        await request.result(says("sun"))
+
+    with fake_agent() as fake:
+        fake.card(capabilities={})
+        fake.on["/rpc"] = answer
+        home.run("external", "add", fake.url, "--alias", "w", "--api-key-file", "-", input="one\n")
+        home.run("external", "send", "w", "rain?")
+        home.run("external", "add", fake.url, "--alias", "w", "--api-key-file", "env:KEY", KEY="two")
+        home.run("external", "send", "w", "rain?")
+        for words in (["--client-id", "me"], ["--api-key-file", "env:NONE"], ["--client-secret-file", "-"]):
+            refused = home.run("external", "add", fake.url, *words, check=False)
+            assert refused.returncode == 2 and refused.stderr.startswith("synapse: ")
+        both = ["--api-key-file", "-", "--client-id", "me"]
+        assert home.run("external", "add", fake.url, *both, check=False).returncode == 2
+    assert seen == ["one", "two"]
+
+
 def test_add_list_send_remove(home: Home, tmp_path: Path) -> None:
     with fake_agent() as fake:
         weather(fake)

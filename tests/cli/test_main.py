@@ -5,17 +5,21 @@ from __future__ import annotations
 import gzip
 import json
 import os
+import signal
 import socket
 import subprocess
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from pathlib import Path
 
 import pytest
 
 from synapse.base import paths
 from synapse.base.commands import COMMANDS
 from tests.support.home import SYNAPSE, Home, wait
+from tests.support.patience import PATIENCE
 
 
 class TestHelp:
@@ -50,6 +54,56 @@ class TestHelp:
             assert done.stderr.strip() == "[]", (words, done.stderr)
 
 
+class TestWords:
+    """What people type who know other tools."""
+
+    def test_help_of_a_command(self, home: Home) -> None:
+        for word, command in (("send", "send"), ("ps", "list"), ("dummy", "dummy")):
+            assert home.run("help", word).stdout.startswith(f"usage: synapse {command} ")
+        done = home.run("help", "nonsense", check=False)
+        assert done.returncode == 2 and "neither a command nor a profile" in done.stderr
+
+    def test_version(self, home: Home) -> None:
+        assert home.run("version").stdout == home.run("--version").stdout
+
+    def test_other_words_for_commands(self, home: Home) -> None:
+        home.run("start", "dummy", "--name", "a")
+        assert home.run("ps").stdout == home.run("list").stdout
+        assert home.run("kill", "a").stdout == "stopped a\n"
+        done = home.run("rm", "a", check=False)
+        assert done.returncode == 2 and "`synapse stop NAME`" in done.stderr
+        home.profile("kill", "command: x")
+        assert "'x', which is not installed" in home.run("kill", check=False).stderr
+
+    def test_an_agent_may_be_written_with_its_at_sign(self, home: Home) -> None:
+        home.run("start", "dummy", "--name", "a")
+        assert home.run("send", "@a", "--return", "say x").stdout == "x\n"
+        assert home.run("url", "@a").stdout == f"{home.agents()['a']['endpoint']}\n"
+        card = json.loads(home.run("url", "@a", "--json").stdout)["card"]
+        assert home.run("url", "a", "--card").stdout.strip() == card
+        assert card.startswith(f"{home.agents()['a']['endpoint']}/.well-known/")
+        assert home.run("stop", "@a", "@a").stdout == "stopped a\n"
+
+    def test_stop_stops_those_that_run(self, home: Home) -> None:
+        for name in ("a", "b"):
+            home.run("start", "dummy", "--name", name)
+        done = home.run("stop", "a", "ghost", "b", check=False)
+        assert done.returncode == 3 and home.agents() == {}
+        assert done.stdout == "stopped a\nstopped b\n"
+        assert done.stderr.startswith("synapse: no agent named 'ghost' is running")
+        assert done.stderr.count("\n") == 1
+
+    def test_another_synapse_in_path(self, home: Home) -> None:
+        other = home.path / "bin"
+        other.mkdir()
+        (other / "synapse").write_text("#!/usr/bin/python3\n")
+        (other / "synapse").chmod(0o755)
+        done = home.run("doctor", PATH=f"{other}:{home.env['PATH']}")
+        assert f"another `synapse` is first in PATH ({other}/synapse): put " in done.stdout
+        assert "another `synapse`" not in home.run("doctor").stdout
+        assert "`synapse` is not in PATH" in home.run("doctor", PATH=str(home.path)).stdout
+
+
 class TestErrors:
     @pytest.mark.parametrize(
         ("words", "status", "says"),
@@ -64,7 +118,11 @@ class TestErrors:
             (["start", "dummy", "--name", "all"], 2, "cannot be an agent's name"),
             (["start", "claude", "--", "--version"], 2, "in the background"),
             (["start", "dummy", "--name", "x" * 300], 2, "up to 64"),
-            (["stop"], 2, "or --all"),
+            (["stop"], 2, "or use --all"),
+            (["stop", "a", "--all"], 2, "leave the names out"),
+            (["url", "ghost"], 3, "no agent named 'ghost'"),
+            (["restart", "ghost"], 3, "no agent named 'ghost'"),
+            (["rm", "ghost"], 2, "synapse stop NAME"),
             (["stop", "ghost"], 3, "no agent named 'ghost'"),
             (["stop", "dummy"], 3, "start one with `synapse start dummy`."),
             (["screen", "ghost"], 3, "`synapse list` shows who is."),
@@ -86,7 +144,8 @@ class TestErrors:
         assert done.stderr.count("\n") == 1 and "Traceback" not in done.stderr
 
     def test_no_terminal(self, home: Home) -> None:
-        done = home.run("dummy", check=False)
+        assert "dummy> " in home.run("dummy").stdout, "it runs bare"
+        done = home.run("dummy", "--name", "a", check=False)
         assert done.returncode == 2 and "`synapse start dummy` runs it in the background" in done.stderr
 
     def test_a_taken_port_is_named_and_a_free_one_is_found(self, home: Home) -> None:
@@ -292,13 +351,17 @@ class TestDoctorAndDemo:
     def test_doctor_finds_what_is_broken_and_what_was_left(self, home: Home) -> None:
         home.profile("bad", "command: 7")
         home.run("start", "dummy")
-        os.kill(int(str(home.agents()["dummy"]["pid"])), 9)
+        entry = home.agents()["dummy"]
+        os.kill(int(str(entry["pid"])), 9)
         home.wait_no_process()
-        (home.path / "a2a" / "registry" / "feed.json").write_text("{}")
+        registry = home.path / "a2a" / "registry"
+        left, foreign = registry / f"{entry['agent_id']}.json", registry / "feed.json"
+        left.write_text(json.dumps(entry))
+        foreign.write_text("{}")
         done = home.run("doctor", check=False)
         assert done.returncode == 1
-        assert "bad.yaml" in done.stdout and "left by an agent that has died, removed" in done.stdout
-        assert not (home.path / "a2a" / "registry" / "feed.json").exists()
+        assert "bad.yaml" in done.stdout and f"{left}: left by an agent that has died, removed" in done.stdout
+        assert not left.exists() and foreign.exists()
 
     def test_doctor_says_which_home_cannot_be_made(self, home: Home) -> None:
         file = home.work / "file"
@@ -335,6 +398,30 @@ class TestDoctorAndDemo:
         done = home.run("doctor", "dummy")
         assert "is valid (built-in)" in done.stdout and "is free" in done.stdout
         assert home.run("doctor", "nope", check=False).returncode == 1
+
+    @pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGTERM])
+    def test_a_demo_whose_window_is_closed_leaves_nothing(self, home: Home, number: int) -> None:
+        """Its agents run in the background, and in a home of the demo."""
+        with home.terminal("demo", TMPDIR=str(home.work)) as terminal:
+            wait(
+                lambda: terminal.pump() and list(home.work.glob("synapse-demo-*/a2a/registry/*.json")),
+                "agent",
+            )
+            (folder,) = home.work.glob("synapse-demo-*")
+            os.kill(terminal.pid, number)
+            wait(lambda: not terminal.pump() or not folder.exists(), "the end")
+        mark = f"SYNAPSE_HOME={folder}".encode()
+
+        def has_mark(pid: str) -> bool:
+            try:
+                return mark in Path(f"/proc/{pid}/environ").read_bytes()
+            except OSError:
+                return False  # it has ended
+
+        def left() -> bool:
+            return any(has_mark(name) for name in os.listdir("/proc") if name.isdigit())
+
+        wait(lambda: not folder.exists() and not left(), "nothing left")
 
     def test_the_demo_runs_and_leaves_nothing(self, home: Home) -> None:
         done = home.run("demo")
@@ -388,6 +475,28 @@ class TestKnowing:
         assert why["composer"]["state"] == "dialog"
         home.run("keys", "a", "1")
         wait(lambda: home.agents()["a"]["status"] == "READY", "READY again")
+
+    def test_an_event_of_another_program_is_refused_and_why_says_so(self, home: Home) -> None:
+        """It would have ended the turn with a reply of its own."""
+        home.run("start", "dummy", "--name", "a", "--", "--tui")
+        task = home.run("send", "a", "silent 600", "--no-wait", "--json").stdout
+        wait(lambda: home.agents()["a"]["status"] == "PROCESSING", "PROCESSING")
+        with home.ours(), socket.socket(socket.AF_UNIX) as forger:
+            forger.connect(paths.events_socket(str(home.agents()["a"]["agent_id"])))
+            forger.settimeout(PATIENCE)
+            with suppress(OSError):
+                forger.sendall(
+                    b'events\n{"event": "turn_ended", "outcome": "completed", "reply": "forged"}\n'
+                )
+            with suppress(ConnectionResetError):
+                assert forger.recv(1) == b""
+        why = home.run("why", "a").stdout
+        program = Path("/proc/self/comm").read_text().strip()
+        note = f"process {os.getpid()} ({program}) does not belong to the agent's session"
+        assert "note: events were refused (connections: 1, " in why and note in " ".join(why.split())
+        assert "an event was refused: process" in home.log("a")
+        assert json.loads(home.run("task", json.loads(task)["id"], "--json").stdout)["state"] == "working"
+        assert json.loads(home.run("why", "a", "--json").stdout)["status"] == "PROCESSING"
 
     def test_record_makes_a_case(self, home: Home) -> None:
         home.run("start", "dummy", "--name", "a", "--", "--tui", "--mute")

@@ -12,6 +12,8 @@ from typing import Any
 
 import pytest
 
+from synapse.cli import send
+from synapse.peers import control
 from tests.support.home import SYNAPSE, Home, wait
 from tests.support.running import Lasting
 
@@ -287,3 +289,40 @@ def test_everybody_here_is_not_everybody(home: Home) -> None:
     home.run("stop", "near")
     alone = home.run("send", "all-here", "x", check=False)
     assert alone.returncode == 3 and "runs in this directory" in alone.stderr
+
+
+def test_a_message_without_a_wait_loads_little(agent: Home) -> None:
+    heavy = ("asyncio", "dataclasses", "inspect", "typing", "json", "http", "yaml", "sqlite3", "subprocess")
+    probe = (
+        "import sys; from synapse.cli.main import main; status = main(sys.argv[1:]); "
+        f"print([m for m in {heavy!r} if m in sys.modules], file=sys.stderr); sys.exit(status)"
+    )
+    for _ in range(2):  # the first fills the cache of settings
+        done = subprocess.run(
+            [*SYNAPSE[:2], "-c", probe, "send", "a", "--no-wait", "hello"],
+            env=agent.env,
+            capture_output=True,
+            text=True,
+        )
+    assert done.returncode == 0 and done.stdout.startswith("sent ")
+    assert done.stderr.strip() == "[]", done.stderr
+
+
+def test_a_message_whose_answer_is_lost_is_sent_again_and_arrives_once(
+    agent: Home, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lost = []
+
+    def exchange(*arguments: Any) -> Any:
+        lost.append(real(*arguments))
+        raise ConnectionResetError("the host was killed")
+
+    real = control.exchange
+    monkeypatch.setattr(control, "exchange", exchange)
+    with agent.ours():
+        assert send.main(["a", "--no-wait", "say only once"]) == 0
+    assert len(lost) == 1
+    task = lost[0][1]["task"]["id"]
+    assert capsys.readouterr().out.startswith(f"sent {task[:8]} to a: ")
+    listed = json.loads(agent.run("tasks", "a", "--json").stdout)
+    assert [found["id"] for found in listed if "only once" in str(found["message"])] == [task]

@@ -256,7 +256,7 @@ class TestCommand:
         assert shell_hook.this_shell() == "fish"
 
     @pytest.mark.parametrize(
-        ("words", "says"), [("tcsh", "only for bash, zsh, fish"), ("bash zsh", "unrecognized arguments: zsh")]
+        ("words", "says"), [("tcsh", "one of bash, zsh, fish"), ("bash zsh", "unrecognized arguments: zsh")]
     )
     def test_no_other_shell(self, home: Home, words: str, says: str) -> None:
         done = home.run("shell-hook", *words.split(), check=False)

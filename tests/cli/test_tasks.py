@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import os
 import signal
+import unicodedata
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from synapse.tasks.store import TaskStore
 from tests.support.home import Home, wait
 from tests.support.running import Agent
 
@@ -37,6 +39,46 @@ def test_tasks_and_one_of_them(agent: Agent, home: Home) -> None:
     assert "(ended)" in home.run("tasks").stdout, "they are there when the agent is gone"
 
 
+def test_tokens_are_shown_where_they_are_known(home: Home) -> None:
+    message = {"role": "user", "parts": [{"type": "text", "text": "hello"}]}
+    ids = []
+    for agent, usage in (("0", None), ("1", {"input_tokens": 1200, "output_tokens": 34})):
+        if agent == "1":
+            assert "TOKENS" not in home.run("tasks").stdout
+        home.path.joinpath("synapse/agents", agent).mkdir(parents=True)
+        store = TaskStore(str(home.path / f"synapse/agents/{agent}/tasks.db"))
+        task = store.create(message)
+        task.metadata["turn"] = {"usage": usage}
+        store.update_status(task.id, "completed")
+        store.close()
+        ids.append(task.short_id)
+    header, *rows = home.run("tasks").stdout.splitlines()
+    assert "TOKENS" in header
+    tokens = {row.split()[0]: "1234" in row.split() for row in rows}
+    assert tokens == {ids[0]: False, ids[1]: True}
+    assert "used 1200 tokens of input and 34 of output" in home.run("task", ids[1]).stdout
+    assert "used" not in home.run("task", ids[0]).stdout
+
+
+def test_nothing_in_a_task_drives_the_terminal(home: Home) -> None:
+    evil = "x\x1b]0;owned\x07\x9b31m\u202eb\n"
+    home.path.joinpath("synapse/agents/0").mkdir(parents=True)
+    store = TaskStore(str(home.path / "synapse/agents/0/tasks.db"))
+    message = {"role": "user", "parts": [{"type": "text", "text": evil}], "message_id": evil}
+    task = store.create(message, sender={"id": evil, "name": evil}, metadata={evil: evil})
+    store.add_receipt(task, "delivered", why=evil)
+    store.update_status(task.id, "failed", error={"code": evil, "message": evil}, note=evil)
+    store.close()
+    for words in (["task", task.id], ["tasks"], ["task", task.id, "--json"], ["tasks", "--json"]):
+        shown = home.run(*words).stdout
+        assert not {char for char in shown if char != "\n" and unicodedata.category(char) in ("Cc", "Cs")}
+        assert "\u202e" not in shown and "owned" in shown
+        if "--json" in words:
+            assert json.loads(shown)
+        elif words[0] == "task":
+            assert sum(line.startswith("error ") for line in shown.splitlines()) == 1
+
+
 def test_a_task_that_is_not_there(home: Home) -> None:
     for words in (("task", "0123"), ("task", "xyz"), ("input", "0123", "y"), ("cancel", "0123")):
         done = home.run(*words, check=False)
@@ -54,6 +96,19 @@ def test_answer_a_question(agent: Agent, home: Home) -> None:
     assert other.returncode == 1 and "may not answer" in other.stderr, "another agent may not"
     assert "answered" in home.run("input", task[:8], "green").stdout
     assert agent.until(task)["artifacts"][0]["data"] == "You chose: green"
+
+
+def test_a_secret_is_not_taken_from_the_command_line(agent: Agent, home: Home) -> None:
+    task = agent.send("password")
+    asked = agent.until(task, "input_required")["prompt"]
+    refused = home.run("input", task[:8], "hunter-2", check=False)
+    assert refused.returncode == 2 and "hunter-2" not in refused.stderr
+    assert (
+        f"synapse input {task[:8]} -" in refused.stderr and f"synapse answer {asked['id']}" in refused.stderr
+    )
+    assert agent.get(task)["state"] == "input_required", "nothing was typed"
+    assert "answered" in home.run("input", task[:8], "-", input="hunter-2\n").stdout
+    assert "8 characters" in agent.until(task)["artifacts"][0]["data"]
 
 
 def test_cancel_and_interrupt(agent: Agent, home: Home) -> None:

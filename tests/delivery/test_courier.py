@@ -21,8 +21,9 @@ from synapse.agents.base import HOOK, Channel, Surroundings
 from synapse.agents.facts import PromptAccepted, TurnEnded
 from synapse.delivery.carry import Carry
 from synapse.delivery.courier import Delivery
+from synapse.delivery.questions import Questions
 from synapse.profiles.loader import load_profile
-from synapse.relay.injector import DONE
+from synapse.relay.wire import DONE
 from synapse.tasks.engine import TaskEngine
 from synapse.tasks.store import TaskStore
 from synapse.tasks.task import text_message
@@ -435,7 +436,7 @@ def test_after_a_restart_the_reply_to_an_earlier_message_is_not_that_of_the_last
     surroundings = Surroundings(str(tmp_path), {}, 0.0, 0)
     controller = AgentTerminal(load_profile("dummy"), Channel(surroundings), lambda _: None, 80, 24)
     engine = TaskEngine(TaskStore())
-    delivery = Delivery(controller, engine, str(tmp_path), draft_patience=20)
+    delivery = Delivery(controller, engine, str(tmp_path), 20.0, Questions(controller, engine))
     turns = controller.observer.turns
     task = engine.submit(text_message("one"))
     engine.store.add_receipt(task, "replied")
@@ -452,7 +453,8 @@ def test_a_message_of_ours_that_is_left_in_the_composer_does_not_come_back(
     controller = AgentTerminal(
         load_profile("dummy"), Channel(Surroundings(str(tmp_path), {}, 0.0, 0)), lambda _: None, 80, 24
     )
-    delivery = Delivery(controller, TaskEngine(TaskStore()), str(tmp_path), 20.0)
+    engine = TaskEngine(TaskStore())
+    delivery = Delivery(controller, engine, str(tmp_path), 20.0, Questions(controller, engine))
     cleared: list[str] = []
 
     async def clear(name: str, text: str, careful: bool = True, draft: str | None = None) -> str:
@@ -478,16 +480,19 @@ def test_a_denied_tool_cancels_its_task_with_the_code(
     surroundings = Surroundings(str(tmp_path), {}, 0.0, 0)
     controller = AgentTerminal(load_profile("dummy"), Channel(surroundings), lambda _: None, 80, 24)
     engine = TaskEngine(TaskStore())
-    delivery, turns = Delivery(controller, engine, str(tmp_path), 20.0), controller.observer.turns
+    delivery = Delivery(controller, engine, str(tmp_path), 20.0, Questions(controller, engine))
+    turns = controller.observer.turns
     task = engine.submit(text_message("one"))
     turns.take(PromptAccepted(HOOK, "one"), 0)
     assert turns.current is not None
-    turns.current.denied = denied
+    turns.current.denied, turns.current.denied_by = denied, "deduced"
     turns.take(TurnEnded(HOOK, "interrupted"), 1)
     delivery._conclude(Carry(task, "one", ""), turns.finished[-1])
     assert task.state == "canceled"
     assert task.error == (error and {"code": "DENIED", "message": error})
     assert task.note == (error or "interrupted at the agent's terminal")
+    said = [receipt["evidence"] for receipt in task.receipts if receipt["step"] == "denied"]
+    assert said == (["deduced: the turn stopped while it was asked, or right after"] if denied else [])
 
 
 def test_an_agent_that_writes_before_there_is_a_host(home: Home) -> None:
@@ -506,7 +511,8 @@ def test_the_first_message_waits_until_the_cli_has_drawn_its_screen(tmp_path: Pa
         load_profile("gemini"), Channel(surroundings), lambda _: None, 80, 24, clock=lambda: now
     )
     engine = TaskEngine(TaskStore())
-    delivery = Delivery(controller, engine, str(tmp_path), 20.0, clock=lambda: now)
+    questions = Questions(controller, engine, clock=lambda: now)
+    delivery = Delivery(controller, engine, str(tmp_path), 20.0, questions, clock=lambda: now)
     delivery.status_changed("READY")
     controller.feed(b"\x1b[?2004h")
     now += 0.5

@@ -10,16 +10,19 @@ from typing import Any
 import pytest
 
 from synapse.delivery.draft_stash import DraftStash
+from synapse.delivery.typist import LEFT
 from synapse.profiles.loader import load_profile
+from synapse.relay.wire import DONE
 from synapse.watch.screen.composer import DRAFT, EMPTY, UNKNOWN, Seen
 
 
 class Typist:
     def __init__(self) -> None:
         self.typed: list[bytes] = []
+        self.cleared = DONE
 
     async def clear(self, name: str, text: str, **_: object) -> str:
-        return "done"
+        return self.cleared
 
     async def inject(self, name: str, steps: list[tuple[float, bytes]], **_: object) -> str:
         self.typed.append(b"".join(data for _, data in steps))
@@ -81,6 +84,9 @@ def test_a_draft_that_the_screen_does_not_show_is_typed_again(tmp_path: Path) ->
     assert typist.typed == [b"mine"] and (tmp_path / "draft.json").exists()
     controller.observer.is_composer_current = True
     give_back(it)
+    assert typist.typed == [b"mine"], "a CLI that works draws other things first"
+    it.clock = lambda: 103.0
+    give_back(it)
     assert typist.typed == [b"mine"] * 2
     controller.composer = Seen(DRAFT, "mine")
     give_back(it)
@@ -105,3 +111,27 @@ def test_what_would_be_a_key_is_pasted(tmp_path: Path, text: str) -> None:
     controller.set_draft(True, "")
     give_back(it)
     assert typist.typed == [b"\x1b[200~" + text.encode() + b"\x1b[201~"]
+
+
+def test_a_draft_that_could_not_be_cleared_does_not_come_back_a_second_time(tmp_path: Path) -> None:
+    it, controller, typist = stash(tmp_path, "!")
+    controller.composer = Seen(DRAFT, "!")
+    typist.cleared = LEFT
+    asyncio.run(it.take("a", "!"))
+    assert it.is_full and not (tmp_path / "draft.json").exists(), "and it is not tried again by itself"
+    controller.keys += 1
+    controller.set_draft(True, "")
+    controller.composer = Seen(EMPTY)
+    give_back(it)
+    assert typist.typed == [] and not it.is_full
+
+
+def test_what_was_cleared_in_part_comes_back_when_the_rest_is_gone(tmp_path: Path) -> None:
+    it, controller, typist = stash(tmp_path, "one two")
+    controller.composer = Seen(DRAFT, "one")
+    typist.cleared = LEFT
+    asyncio.run(it.take("a", "one two"))
+    controller.set_draft(True, "")
+    controller.composer = Seen(EMPTY)
+    give_back(it)
+    assert typist.typed == [b"one two"]

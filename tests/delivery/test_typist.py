@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from synapse.delivery.typist import LEFT, SEEN, Typist
-from synapse.relay.injector import DONE, KEYS
+from synapse.relay.wire import DONE, NEW_KEYS
 from synapse.watch.screen.composer import DRAFT, EMPTY, UNKNOWN, Seen
 
 
@@ -49,7 +49,7 @@ def test_a_composer_that_still_shows_a_draft_is_cleared_once_more(
 
 
 def test_after_another_key_nothing_is_cleared() -> None:
-    terminal: Any = Terminal(refusal=KEYS)
+    terminal: Any = Terminal(refusal=NEW_KEYS)
     typist = Typist(terminal, terminal.pause, lambda: terminal.now)
-    assert asyncio.run(typist.clear("x", "half a line")) == KEYS
+    assert asyncio.run(typist.clear("x", "half a line")) == NEW_KEYS
     assert len(terminal.cleared) == 1

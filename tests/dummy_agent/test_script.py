@@ -14,7 +14,21 @@ from synapse.dummy_agent.composer import Composer
 from synapse.dummy_agent.keys import Decoder, Event
 from synapse.dummy_agent.painter import Canvas, Scroller, fit
 from synapse.dummy_agent.script import DIRECTIVES, flood_block, split_mark, steps, words
-from synapse.dummy_agent.steps import Crash, Die, Exit, Fact, Flood, Question, Raw, Step, Text, Title, Wait
+from synapse.dummy_agent.steps import (
+    Crash,
+    Die,
+    Edit,
+    Exit,
+    Fact,
+    Flood,
+    Question,
+    Raw,
+    Step,
+    Text,
+    Title,
+    Tokens,
+    Wait,
+)
 from synapse.dummy_agent.transcript import Transcript
 from synapse.terminal.cells import crop, width, wrap
 
@@ -61,6 +75,9 @@ def typed(*chunks: bytes) -> Composer:
         ("bytes 1b 5b 48", [Raw(b"\x1b[H")]),
         ("title ◇ Ready", [Title("◇ Ready"), Text("Title set.")]),
         ("flood 1", [Flood(15625), Text("flooded 15625 lines")]),
+        ("edit notes.md", [Edit("notes.md")]),
+        ("tokens 10 2", [Tokens(10, 2), Text("Reported.")]),
+        ("tokens 10", [Text("You said: tokens 10")]),
         ("env HOME", [Fact("env", "HOME")]),
         ("size", [Fact("size")]),
         ("a2a-mark", [Text("no mark")]),

@@ -15,6 +15,7 @@ from a2a.types import a2a_pb2 as pb
 from a2a.utils.errors import TaskNotCancelableError, TaskNotFoundError, UnsupportedOperationError
 
 from tests.support.a2a_server import Served, served
+from tests.support.patience import PATIENCE
 
 BINDINGS = ("JSONRPC", "HTTP+JSON")
 
@@ -27,7 +28,10 @@ def message(text: str, **more: Any) -> pb.SendMessageRequest:
 
 def run(test: Callable[[Served, Client], Any], binding: str, streaming: bool = False) -> None:
     async def inside() -> None:
-        async with served() as server, httpx.AsyncClient(trust_env=False, verify=False, timeout=20) as http:
+        async with (
+            served() as server,
+            httpx.AsyncClient(trust_env=False, verify=False, timeout=PATIENCE) as http,
+        ):
             card = await A2ACardResolver(http, server.url).get_agent_card()
             config = ClientConfig(
                 streaming=streaming,

@@ -17,6 +17,7 @@ import pytest
 
 from synapse.testing import Terminal
 from tests.support.home import SYNAPSE, Home, wait
+from tests.support.patience import PATIENCE
 from tests.support.running import Agent
 
 MODES = {"tui": ["--tui"], "line": []}
@@ -53,7 +54,9 @@ def until_known(home: Home, terminal: Terminal, name: str = "b") -> Agent:
 
 
 def tasks(agent: Agent) -> list[str]:
-    with httpx.Client(base_url=agent.http.base_url, timeout=20) as http:  # it is closed, whatever happens
+    with httpx.Client(
+        base_url=agent.http.base_url, timeout=PATIENCE
+    ) as http:  # it is closed, whatever happens
         found = http.get("/tasks").json()["tasks"]
     return ["".join(part.get("text", "") for part in task["message"]["parts"]) for task in found]
 

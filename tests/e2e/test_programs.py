@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import shutil
+import time
 from collections.abc import Iterator
 
 import pytest
@@ -60,6 +62,84 @@ def test_less(home: Home, program: str) -> None:
             terminal.type("q")
             assert terminal.wait_exit() == 0
     assert screens[0] == screens[1]
+
+
+# What is typed, one piece after the other, and what the program shows then.
+SESSIONS: dict[str, tuple[list[str], list[tuple[str, str]]]] = {
+    "bash": (
+        ["--norc", "-i"],
+        [
+            ("", "$"),
+            ("echo one two\x1b[D\x1b[D\x1b[DX\r", "one Xtwo"),
+            ("\x1b[A\x01\x0b", ""),
+            ("printf '%s\\n' a{1..40}\r", "a40"),
+            ("ls file.txt\t\r", "file.txt"),
+            ("echo fin\"ished\"\r", "finished"),
+            ("exit 3\r", ""),
+        ],
+    ),
+    "vim": (
+        ["-u", "NONE", "-N", "-i", "NONE", "--cmd", "set t_RV= t_u7= t_RF= t_RB= t_RS=", "file.txt"],
+        [
+            ("", "line 5"),
+            ("ihello \x1b", "hello line 0"),
+            (":set number\r", "1 hello"),
+            ("G", "line 99"),
+            (":q!\r", ""),
+        ],
+    ),
+    "less": (
+        ["file.txt"],
+        [("", "line 5"), (" ", "line 40"), ("/line 77\r", "line 77"), ("g", "line 5"), ("q", "")],
+    ),
+    "python3": (
+        ["-q"],
+        [("", ">>>"), ("6*7\r", "42"), ("'a'\x1b[Db\r", "'ab'"), ("\x1b[A\r", "'ab'"), ("exit(3)\r", "")],
+    ),
+}  # fmt: skip
+
+
+def written(terminal: Terminal, steps: list[tuple[str, str]]) -> list[bytes]:
+    """What the program wrote after each piece of typing, until it was quiet."""
+    pieces = []
+    for keys, expected in steps:
+        began = len(terminal.raw)
+        for key in re.findall(r"\x1b\[.|.", keys, re.DOTALL):
+            before = len(terminal.raw)
+            terminal.type(key)
+            if key.isprintable() or len(key) > 1:
+                terminal.wait(lambda b=before: len(terminal.raw) > b or terminal.pty.exited(), "echo")  # type: ignore[misc]
+                quiet(terminal, 0.05)
+        if expected:
+            terminal.wait(lambda e=expected: e in terminal.screen.text(), expected)  # type: ignore[misc]
+        quiet(terminal)
+        pieces.append(bytes(terminal.raw[began:]))
+    return pieces
+
+
+def quiet(terminal: Terminal, seconds: float = 0.4) -> None:
+    size, since = len(terminal.raw), time.monotonic()
+    while time.monotonic() < since + seconds and not terminal.pty.exited():
+        terminal.pump(0.01)
+        if len(terminal.raw) != size:
+            size, since = len(terminal.raw), time.monotonic()
+
+
+@pytest.mark.parametrize("program", installed(*SESSIONS))
+def test_every_byte_that_a_program_writes_is_the_same(home: Home, program: str) -> None:
+    (home.work / "file.txt").write_text("".join(f"line {n}\n" for n in range(100)))
+    home.profile(program, f"command: {program}\n")
+    args, steps = SESSIONS[program]
+    found = []
+    for argv in ([program, *args], [*SYNAPSE, program, "--", *args]):
+        with home.program(argv, PS1="$ ", HISTFILE="", PYTHON_HISTORY="", LESSHISTFILE="-") as terminal:
+            pieces = written(terminal, steps)
+            status = terminal.wait_exit()
+        found.append((b"".join(pieces), status))
+    (bare, status), (inside, ours) = found
+    assert inside[: len(bare)] == bare and ours == status
+    # What follows, if anything, takes back modes that the program has left on.
+    assert not inside[len(bare) :].replace(b"\x1b", b"").strip(b"[?0123456789;hlu<>=mr7 8q")
 
 
 @pytest.mark.parametrize("program", installed("htop"))
@@ -147,7 +227,7 @@ def test_a_fault_of_ours_restores_the_terminal_and_says_so_in_a_sentence(home: H
         terminal.type("trip")
         terminal.wait_for("status 1")
         text = terminal.screen.text()
-        assert "synapse: Synapse failed" in text and "wire cut" in text and "Traceback" not in text
+        assert "the relay failed and had to end" in text and "wire cut" in text and "Traceback" not in text
         assert not terminal.screen.mode(2004)
     assert "Traceback" in home.log("dummy")
     assert home.agents() == {}

@@ -27,11 +27,20 @@ class Faulty:
     def task_changed(self, task: Any, event: Any) -> None:
         raise RuntimeError("task_changed")
 
+    def question_changed(self, question: Any) -> None:
+        raise RuntimeError("question_changed")
+
     def message_refused(self, sender: str, why: str) -> None:
         raise RuntimeError("message_refused")
 
+    def file_changed(self, path: str, at: float) -> None:
+        raise RuntimeError("file_changed")
+
     def inbox_action(self, action: Any) -> None:
         raise RuntimeError("inbox_action")
+
+    async def drain(self) -> None:
+        raise RuntimeError("drain")
 
     async def close(self) -> None:
         raise RuntimeError("close")
@@ -49,7 +58,7 @@ class Noting:
 
         def note(*what: Any) -> Any:
             self.told.append((hook, *what))
-            return asyncio.sleep(0) if hook == "close" else None
+            return asyncio.sleep(0) if hook in ("drain", "close") else None
 
         return note
 

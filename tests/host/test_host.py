@@ -30,13 +30,14 @@ class Relay:
         tcp = socket.create_server(("127.0.0.1", 0))
         listeners = [tcp, self._listener(home, "c"), self._listener(home, "e")]
         self.port = tcp.getsockname()[1]
-        inherited = [theirs, *listeners]
-        for sock in inherited:
-            os.set_inheritable(sock.fileno(), True)
-        argv = [*paths.our_python(), "-m", "synapse.host", *(str(sock.fileno()) for sock in inherited)]
+        requests, writing = os.pipe()
+        inherited = [*(sock.detach() for sock in (theirs, *listeners)), requests]
+        for fd in inherited:
+            os.set_inheritable(fd, True)
+        argv = [*paths.our_python(), "-m", "synapse.host", *map(str, inherited)]
         self.host = os.posix_spawn(sys.executable, argv, home.env, setsid=True)
-        for sock in inherited:
-            sock.close()
+        for fd in (*inherited, writing):
+            os.close(fd)
         self._home = home
 
     def _listener(self, home: Home, name: str) -> socket.socket:

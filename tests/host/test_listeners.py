@@ -12,6 +12,7 @@ import pytest
 
 from synapse.host import listeners
 from synapse.host.listeners import HttpListener, close_all
+from tests.support.patience import PATIENCE
 
 
 class Server:
@@ -31,7 +32,7 @@ class Server:
 
 
 async def until(condition: Callable[[], object]) -> None:
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(PATIENCE):
         while not condition():
             await asyncio.sleep(0.005)
 

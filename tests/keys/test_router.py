@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from synapse.keys.commands import Command, Refusal
 from synapse.keys.router import KeyRouter
-from synapse.keys.typed import CLEARED, NOTHING, SUBMITTED, TYPED
+from synapse.keys.typed import CLEARED, MOVED, NOTHING, SUBMITTED, TYPED
 from tests.support.key_streams import STREAMS, cuts
 
 if TYPE_CHECKING:
@@ -149,7 +149,12 @@ def test_what_the_keys_amount_to() -> None:
         (b"bc\r", SUBMITTED, True, ""),
         (b"x\ry", SUBMITTED, False, "y"),
         (b"\x15", CLEARED, True, ""),
-        (b"\x1b[A", TYPED, False, None),
+        (b"\x1b[A\x1b[B", MOVED, False, None),
+        (b"\x1b[Ax", TYPED, False, None),
+        (b"\x1b[A\x1b[200~", TYPED, False, None),
+        (b"\x1b[201~", TYPED, False, None),
+        (b"\x1b[A\r", SUBMITTED, True, ""),
+        (b"\x1b[A", MOVED, False, None),
         (b"\x03", CLEARED, True, ""),
         (b"@codex hi\r", CLEARED, True, ""),
         (b"\x1b[200~part", TYPED, False, None),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from synapse.keys.typed import CLEARED, NOTHING, SUBMITTED, TYPED, what_was_typed
+from synapse.keys.typed import CLEARED, MOVED, NOTHING, SUBMITTED, TYPED, what_was_typed
 
 
 @pytest.mark.parametrize(
@@ -19,7 +19,12 @@ from synapse.keys.typed import CLEARED, NOTHING, SUBMITTED, TYPED, what_was_type
         (b"\rabc", TYPED),
         (b"\x15", CLEARED),
         (b"\x03", CLEARED),
-        (b"\x1b[A", TYPED),
+        (b"\x1b[A", MOVED),
+        (b"\x1b[A\x1bOB\x1b[I", MOVED),
+        (b"\x1b[A\r", SUBMITTED),
+        (b"x\x1b[A", TYPED),
+        (b"\x1b[Ax", TYPED),
+        (b"\x1b[A\x1b", TYPED),
         (b"\x1b[13u", SUBMITTED),
         (b"\x1b[13;1:1u", SUBMITTED),
         (b"\x1b[13;2u", TYPED),

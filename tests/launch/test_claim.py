@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import socket
 import stat
 from collections.abc import Iterator
@@ -93,6 +94,20 @@ def test_a_second_agent_in_the_directory_has_a_name_and_a_port_of_its_own(claims
     assert [entry["name"] for entry in second.others] == ["mine"]
 
 
+def test_an_agent_whose_registry_folder_was_removed_is_not_started_twice(claims: Claims, home: Home) -> None:
+    """Two would share its id, its sockets and its tasks."""
+    first = claims()
+    shutil.rmtree(home.registry.registry_dir)
+    with pytest.raises(
+        SynapseError, match=r"mine is running, but its file in .* was removed: it writes it again"
+    ):
+        claims()
+    first.keep()
+    assert claims().name == "mine"  # its entry is the host's to write
+    with socket.socket(socket.AF_UNIX) as client:
+        client.connect(paths.control_socket(first.agent_id))
+
+
 def test_a_name_is_unique_whatever_its_case(claims: Claims) -> None:
     claims("Reviewer")
     with pytest.raises(UsageError, match=r"'reviewer' is already running in .*: choose another --name"):
@@ -135,7 +150,7 @@ def test_a_socket_directory_that_cannot_be_used_is_named(claims: Claims, home: H
     with open(folder, "w"):
         pass
     try:
-        with pytest.raises(SynapseError, match=f"cannot create the socket {folder} .*: see `synapse doctor`"):
+        with pytest.raises(SynapseError, match=f"cannot create {folder} .*: see `synapse doctor`"):
             claims()
     finally:
         os.unlink(folder)

@@ -9,9 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from synapse.messages.display import Display
 from synapse.messages.inbox import Answer, HandOver
 from synapse.relay import wire
 from synapse.relay.overlay_layer import OverlayLayer
+from synapse.terminal.ghostty import GhosttyScreen
 from tests.support.overlay_world import CHORD, World, note_over, sent
 from tests.support.replaying import cases, load, pieces
 from tests.support.screen_state import assert_same, state
@@ -112,13 +114,34 @@ def test_what_was_drawn_is_mended_after_a_resize() -> None:
     world = with_a_panel()
     for size in ((60, 20), (100, 30), (19, 5), (80, 24)):
         world.resize(*size)
+        world.pass_time(0.1)
+        assert ("╭─ codex" if size[0] > 19 else "too small") in world.shown()
         world.pass_time(1.0)
+        world.type(b"q")
+        world.pass_time(2.0)
         world.lift()
         shown, meant = state(world.terminal), state(world.model)
         assert [row.cells for row in shown["rows"]] == [row.cells for row in meant["rows"]]
         assert shown["cursor"] == meant["cursor"]
         world.output(b"more")
         world.pass_time(1.0)
+        world.type(b"\x1do")
+        world.pass_time(0.3)
+
+
+def test_the_panel_is_there_while_a_window_is_dragged_and_output_comes() -> None:
+    world = with_a_panel()
+    for cols in range(79, 39, -3):
+        world.resize(cols, 24)
+        world.output(b"at %d columns\r\n" % cols)
+        world.pass_time(0.06)
+        assert "╭─ codex" in world.shown() and world.terminal.alternate_screen
+    world.type(b"q")
+    world.pass_time(2.0)
+    world.lift()
+    assert not world.terminal.alternate_screen
+    shown, meant = state(world.terminal), state(world.model)
+    assert [row.cells for row in shown["rows"]] == [row.cells for row in meant["rows"]]
 
 
 def test_a_size_that_was_another_for_a_moment() -> None:
@@ -182,6 +205,72 @@ def test_where_nothing_can_be_drawn_over_the_agent_the_panel_is_on_the_alternate
     assert_same(world.terminal, world.model, scrollback=True)
     world.type(b"hello")
     assert world.agent == b"hello"
+
+
+class Replaced(World):
+    """A new host in front of a program on the alternate screen, of which it has seen only the last output."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        for screen in (self.terminal, self.model):
+            screen.feed(b"\x1b[?1049h")
+        self.terminal.feed(b"".join(b"\x1b[%d;1Hnever seen %d" % (row, row) for row in range(1, 25)))
+        self.display = Display(
+            *(self.inbox, self.model, lambda: self.written_host, self.to_relay.append, self._later),
+            *(self.actions.append, lambda: self.now, True),
+        )
+
+
+def test_a_program_that_has_written_all_of_the_alternate_screen_since_the_host_began() -> None:
+    """It does not clear the screen first, and does not repaint when asked to."""
+    world = Replaced()
+    lines = [b"\x1b[%d;1Hrow %d " % (row, row) + b"x" * 71 + b"\x1b[K" for row in range(1, 25)]
+    world.output(b"".join(lines[:-1]))
+    sent(world)
+    assert world.drawings == 0
+    world.output(lines[-1].ljust(90, b"y") + b"\x1b[3;4H")
+    world.pass_time(0.3)
+    assert "codex: sending" in world.shown()
+    world.type(b"\x1do")
+    world.pass_time(0.3)
+    assert "╭─ codex" in world.shown()
+    world.type(b"q")
+    world.pass_time(0.3)
+    world.lift()
+    assert_same(world.terminal, world.model)
+
+
+def test_what_was_written_elsewhere_is_not_restored_there() -> None:
+    """The cursor of the terminal is in another row than the new host supposes."""
+    world = Replaced()
+    world.terminal.feed(b"\x1b[5;1H")
+    world.output(b"".join(b"\rline " + b"x" * 74 + b"\x1b[B" for row in range(23)) + b"\x1b[2A")
+    before = world.shown()
+    sent(world)
+    world.pass_time(3.0)
+    assert world.shown() == before
+
+
+def test_where_nothing_can_be_drawn_the_chord_rings_the_bell() -> None:
+    world = Replaced()
+    world.output(b"\x1b[3;4Hspinner")
+    sent(world)
+    before, written = world.shown(), []
+    show = world.show
+
+    def note(data: bytes) -> None:
+        written.append(data)
+        show(data)
+
+    world.show = note  # type: ignore[method-assign]
+    world.type(b"\x1do")
+    world.pass_time(3.0)
+    assert b"".join(written).startswith(b"\x07\x1b]9;Synapse cannot draw over this program")
+    world.type(b"x")
+    assert world.agent == b"x" and world.shown() == before
+    world.output(b"\x1b[3;4Hmore")
+    world.pass_time(1.0)
+    assert b"".join(written).count(b"Synapse cannot") == 1
 
 
 def test_output_behind_the_panel_on_the_alternate_screen_is_bounded() -> None:
@@ -275,11 +364,59 @@ def test_a_note_stays_while_the_agent_repaints(every: float, marks: tuple[bytes,
     assert_same(world.terminal, world.model)
 
 
+@pytest.mark.parametrize("marks", [(b"", b""), (b"\x1b[?2026h", b"\x1b[?2026l")])
+def test_after_a_drawing_that_came_too_late_the_next_frame_has_one(marks: tuple[bytes, bytes]) -> None:
+    """It does not wait for a pause in the output."""
+    world = World()
+    sent(world)
+    lines = b"".join(b"\x1b[%d;1H\x1b[2Kframe" % row for row in range(1, 25))
+    seen = []
+    for number in range(20):
+        world.stalled = number % 5 == 0
+        world.output(marks[0] + lines + b"%d" % number + marks[1])
+        world.pass_time(0.005)
+        seen.append("codex: sending" in world.shown())
+        world.pass_time(0.0025)
+        if world.stalled:
+            assert "codex: sending" not in world.shown() and f"frame{number}" in world.shown()
+    assert seen == [True] * 20  # until the output is released, the frame before it is shown
+    world.stalled = False
+    world.lift()
+    assert_same(world.terminal, world.model)
+
+
+def test_output_does_not_wait_for_a_host_that_draws_nothing_more() -> None:
+    world = World()
+    sent(world)
+    world.stalled = True
+    for _ in range(100):
+        world.output(b"x")
+        world.pass_time(0.01)
+    assert world.shown().count("x") and not world.layer.waiting
+    world.output(b"the last")
+    assert "the last" in world.shown()
+
+
+def test_a_frame_that_waits_in_vain_is_not_shown_before_its_end() -> None:
+    world = World()
+    sent(world)
+    world.stalled = True
+    pictures: list[bool] = []
+    world.on_view = lambda: pictures.append("codex: sending" in world.shown())
+    world.output(b"\x1b[?2026h\x1b[H\x1b[2Khalf")
+    world.pass_time(0.01)
+    assert "half" in world.shown() and pictures == []
+    world.stalled = False
+    world.output(b" whole\x1b[?2026l")
+    world.pass_time(0.005)
+    assert pictures and all(pictures)
+
+
 def test_without_an_answer_of_the_host_output_comes_within_eight_milliseconds() -> None:
     world = World()
     sent(world)
     assert world.layer.wait(b"late", world.now)
-    assert world.layer.due == pytest.approx(world.now + 0.006)  # and 2 ms for the timer and the write
+    assert world.layer.due == pytest.approx(world.now + 0.007)  # and 1 ms for the timer and the write
     assert world.layer.remove().endswith(b"late") and world.layer.due is None
 
 
@@ -327,6 +464,54 @@ def test_where_emoji_wrap_a_line_that_the_terminal_does_not_wrap_nothing_is_draw
     world.output(b"\r\n" * 60)
     sent(world, "2")
     assert "codex: sending" in world.shown()
+
+
+FAMILY = "\U0001f468\u200d\U0001f469\u200d\U0001f467"
+
+
+@pytest.mark.parametrize("above", [2, 40])
+@pytest.mark.parametrize("clusters", [False, True])
+def test_below_a_line_with_emoji_that_wraps_notes_are_drawn_if_the_cursor_is_where_it_is_in_the_model(
+    above: int, clusters: bool
+) -> None:
+    """On a full screen the rows above such a line are moved in the terminal, but not those below it."""
+    world = World()
+    if clusters:
+        world.terminal.feed(b"\x1b[?2027h")
+    emoji = ("words " * 10 + FAMILY * 4 + " end\r\n").encode()
+    world.output(b"above\r\n" * above + emoji + b"below it\r\n" * 12 + b"> ")
+    before = world.shown()
+    sent(world)
+    agrees = above == 40 or not clusters
+    assert ("codex: sending" in world.shown()) == agrees
+    lines, now = before.split("\n"), world.shown().split("\n")
+    first = next(y for y, line in enumerate(lines) if "below" in line)
+    assert now[:first] == lines[:first]
+    world.output(b"typed")  # no emoji in it: the place stays known
+    world.pass_time(0.02)
+    assert ("codex: sending" in world.shown()) == agrees
+    world.lift()
+    assert world.shown() == before + "typed" or world.shown() == before + " typed"
+
+
+@pytest.mark.parametrize("up", [3, 12, 14])
+def test_a_line_with_emoji_that_is_written_again_makes_the_place_unknown(up: int) -> None:
+    world = World()
+    world.terminal.feed(b"\x1b[?2027h")
+    emoji = ("words " * 10 + FAMILY * 4 + " end\r\n").encode()
+    world.output(b"above\r\n" * 40 + emoji + b"below it\r\n" * 12 + b"> ")
+    sent(world)
+    assert "codex: sending" in world.shown()
+    bare = GhosttyScreen(80, 24)
+    bare.feed(b"\x1b[?2027h" + b"above\r\n" * 40 + emoji + b"below it\r\n" * 12 + b"> ")
+    again = b"\r\x1b[%dA\x1b[J" % up + emoji + b"new\r\n" * 5 + b"> "
+    for piece in (again[:70], again[70:90], again[90:]):
+        world.output(piece)
+        world.pass_time(0.002)
+    bare.feed(again)
+    world.pass_time(3.0)
+    world.lift()
+    assert world.shown() == bare.text()
 
 
 def test_the_layer_refuses_what_is_stale_and_tells_so() -> None:

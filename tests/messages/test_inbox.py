@@ -249,6 +249,19 @@ def test_an_answer_is_never_given_to_the_next_question() -> None:
     assert "it asks something else now" in text(inbox.picture(SIZE, 20))
 
 
+def test_an_answer_names_the_question_that_was_read() -> None:
+    inbox = Inbox(Clock())
+    inbox.sending("1", "codex", "go")
+    inbox.asks("1", "Run it?", question="3f9c01ab")
+    inbox.focus(True)
+    inbox.picture(SIZE, 20)
+    assert inbox.keys(b"ay\r") == [Answer("1", "y", "3f9c01ab")]
+    inbox.keys(b"ay")
+    inbox.asks("1", "Run it?", question="5d20c7ee")  # it reads the same, and is another one
+    assert "it asks something else now" in text(inbox.picture(SIZE, 20))
+    assert inbox.keys(b"ay\r") == [Answer("1", "y", "5d20c7ee")]
+
+
 def test_an_answer_that_was_not_taken_is_there_to_be_sent_again() -> None:
     inbox = asked("Which?")
     inbox.keys(b"amain\rq")

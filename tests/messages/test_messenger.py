@@ -143,6 +143,30 @@ def test_every_failure_is_seen(tmp_path: Path, failure: Exception, said: str) ->
     with_desk(tmp_path, test)
 
 
+@pytest.mark.parametrize(
+    "error, outcome",
+    [({"code": "DENIED", "message": "the human denied: rm -rf /"}, "denied"), (None, "canceled")],
+)
+def test_a_task_that_was_denied_or_canceled_has_not_failed(
+    tmp_path: Path, error: dict[str, str] | None, outcome: str
+) -> None:
+    async def test(desk: Desk) -> None:
+        desk.type("b", "hello")
+        await turn()
+        desk.client.replies("", "canceled", error=error, note="the human denied: rm -rf /")
+        await turn()
+        for one in (desk, desk.again()):  # the next host knows it too
+            (toast,) = one.inbox.picture((80, 24), 20)
+            text = "".join(text for line in toast.lines for text, _ in line)
+            assert f"✗ b: {outcome}" in text and "the human denied: rm -rf /" in text
+            one.inbox.focus(True)
+            (panel,) = one.inbox.picture((80, 24), 20)
+            text = "".join(text for line in panel.lines for text, _ in line)
+            assert f"b · {outcome} after" in text and "failed" not in text
+
+    with_desk(tmp_path, test)
+
+
 def test_a_reply_that_comes_after_the_timeout_is_shown(tmp_path: Path) -> None:
     async def test(desk: Desk) -> None:
         desk.type("b", "hello", timeout=2.0)
@@ -173,7 +197,7 @@ def test_what_has_expired_before_it_could_be_sent_is_not_sent(tmp_path: Path) ->
         assert 59.0 < metadata["x-synapse-task"]["expires"] <= 60.0
         desk.type("b", "too late", 2, expires=1e-9)
         await turn()
-        assert desk.inbox.entries[1].detail == "it expired after 1e-09 s, before it was sent."
+        assert desk.inbox.entries[1].detail == "it expired after 1e-09 s, before it was sent: send it again."
 
     with_desk(tmp_path, test)
 

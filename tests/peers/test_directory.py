@@ -65,6 +65,17 @@ def test_it_is_cheap_to_ask_whether_anybody_came_or_went(town: Town) -> None:
     assert town.directory.changed()
 
 
+def test_a_status_that_changes_is_no_reason_to_read_all_entries_again(town: Town) -> None:
+    town.add("b", "codex", 8120)
+    assert town.directory.changed()
+    for status in ("READY", "PROCESSING"):
+        town.local.update_status("id-b", status)
+        assert not town.directory.changed()
+    town.local.unregister("id-b")
+    town.add("c", "codex", 8120)
+    assert town.directory.changed() and not town.directory.changed()
+
+
 def test_who_is_meant(town: Town) -> None:
     town.external.add(
         ExternalAgent(name="far", url="http://x.example", alias="Far", endpoint="http://x.example/")

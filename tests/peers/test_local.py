@@ -12,6 +12,7 @@ from synapse.a2a_client import AsyncA2AClient
 from synapse.errors import Refused
 from synapse.registry import AgentRegistry
 from tests.support.fake_agent import Answering, FakeAgent, fake_agent
+from tests.support.patience import PATIENCE
 
 TASK = {"id": "t", "message": {"role": "user", "parts": []}, "artifacts": []}
 
@@ -50,7 +51,7 @@ def test_it_is_sent_to_once_and_polled(tmp_path: Path, by_entry: bool) -> None:
         registry = AgentRegistry(tmp_path)
         port = int(fake.url.rpartition(":")[2])
         entry = registry.register("e" * 64, "gemini", port, name="gemini")
-        client = AsyncA2AClient(local=registry, timeout=20)
+        client = AsyncA2AClient(local=registry, timeout=PATIENCE)
         told: list[str] = []
         target = entry if by_entry else fake.url
         task = await client.send_to_local(
@@ -68,7 +69,7 @@ def test_it_is_sent_to_once_and_polled(tmp_path: Path, by_entry: bool) -> None:
 def test_what_it_asks_ends_the_wait_and_what_it_refuses_is_said(tmp_path: Path) -> None:
     async def main(fake: FakeAgent) -> None:
         server = SeedServer(fake, ["working", "input_required"])
-        client = AsyncA2AClient(local=AgentRegistry(tmp_path), timeout=20)
+        client = AsyncA2AClient(local=AgentRegistry(tmp_path), timeout=PATIENCE)
         assert (await client.send_to_local(fake.url, "delete it", wait=True)).asks
         with pytest.raises(Refused):
             await client.answer_local(fake.url, "t", "yes")

@@ -155,8 +155,8 @@ def test_a_users_file_replaces_the_built_in_one(write: Write) -> None:
 
 def test_extends_merges_mappings_replaces_lists_and_null_is_the_default(write: Write) -> None:
     write("base", "command: x\nargs: [a, b]\nenv: {A: '1', B: '2'}\ntitle: Base\nsize: {cols: 99, rows: 9}\n")
-    write("top", "extends: base\nargs: [c]\nenv: {B: '3', C: null}\ntitle: null\nsize: {cols: null}\n")
-    profile = load_profile("top")
+    write("upper", "extends: base\nargs: [c]\nenv: {B: '3', C: null}\ntitle: null\nsize: {cols: null}\n")
+    profile = load_profile("upper")
     assert profile.command == ("x",)
     assert profile.args == ("c",)
     assert profile.env == {"A": "1", "B": "3", "C": None}
@@ -176,17 +176,17 @@ def test_a_file_that_extends_its_own_name_means_the_built_in_one(write: Write) -
 def test_extends_that_goes_in_a_circle_or_nowhere_is_named(write: Write) -> None:
     write("a", "extends: b\n")
     path = write("b", "extends: a\n")
-    assert problems("a") == [f"{path}: extends goes in a circle: a -> b -> a"]
+    assert problems("a") == [f"{path}: extends goes in a circle: a -> b -> a."]
     path = write("own", "extends: own\n")
-    assert problems("own") == [f"{path}: extends names own, and there is no such profile to extend"]
+    assert problems("own") == [f"{path}: extends names own, and there is no such profile to extend."]
     path = write("far", "extends: ../../claude\n")
     assert problems("far")[0].startswith(f"{path}: extends names ../../claude, and there is no such profile")
 
 
 def test_an_error_in_an_extended_file_names_that_file(write: Write) -> None:
     path = write("base", "command: x\ntitel: y\n")
-    write("top", "extends: base\n")
-    assert problems("top") == [f"{path}: titel is not a known field (did you mean title?)"]
+    write("upper", "extends: base\n")
+    assert problems("upper") == [f"{path}: titel is not a known field (did you mean title?)"]
 
 
 @pytest.mark.parametrize(
@@ -226,7 +226,9 @@ def test_a_pattern_without_a_strategy_is_the_pattern_strategy(write: Write) -> N
 
 
 def test_an_unknown_name_is_answered_with_the_nearest() -> None:
-    assert problems("cluade") == ["there is no profile cluade (did you mean claude?); see `synapse profiles`"]
+    assert problems("cluade") == [
+        "there is no profile cluade (did you mean claude?): see `synapse profiles`."
+    ]
     assert problems("../claude")[0].startswith("there is no profile ../claude")
     assert problems("")[0].startswith("there is no profile ")
 
@@ -234,10 +236,10 @@ def test_an_unknown_name_is_answered_with_the_nearest() -> None:
 def test_a_reserved_word_and_an_odd_name_are_no_profiles(write: Write) -> None:
     write("send", "command: x\n")
     assert problems("send") == [
-        "send is a word of synapse itself and cannot name a profile; see `synapse profiles`"
+        "send is a word of synapse itself and cannot name a profile: see `synapse profiles`."
     ]
     path = write("my agent.yaml", "command: x\n")
-    assert problems("my agent") == [f"{path}: the name of a profile must be letters, digits, _ and -"]
+    assert problems("my agent") == [f"{path}: the name of a profile must be letters, digits, _ and -."]
 
 
 def test_the_reserved_words_are_the_commands_and_the_groups_of_agents() -> None:
@@ -298,6 +300,12 @@ def test_the_strong_clear_grows_with_the_draft() -> None:
     assert clear_steps(claude, "") == [(0.0, b"\x15\x7f" * 6 + b"\x0b\x1b[3~" * 6), (0.2, b"")]
     assert clear_steps(claude, "x" * 100)[0][1] == b"\x15\x7f" * 11 + b"\x0b\x1b[3~" * 11
     assert clear_steps(load_profile("dummy"), "x" * 100)[0][1] == b"\x0b\x1b[3~\x15\x7f"
+
+
+def test_a_mode_that_the_clear_keys_do_not_leave_is_left_by_its_own() -> None:
+    gemini = load_profile("gemini")
+    assert clear_steps(gemini, "!ls")[1:] == [(0.15, b"\x1b"), (0.15, b""), (0, b"")]
+    assert clear_steps(gemini, "ls!")[1:] == [(0, b"")]
 
 
 def test_where_nothing_was_measured_only_keys_that_no_program_takes_as_text_clear(write: Write) -> None:
@@ -453,9 +461,9 @@ def test_every_built_in_file_is_one_that_loads() -> None:
 def test_the_documentation_has_every_field_and_its_examples_load(write: Write) -> None:
     text = Path(__file__).parents[2].joinpath("docs", "profiles.md").read_text()
     own, over = re.findall("```yaml\n(.*?)```", text, re.DOTALL)
-    write("aider", own)
+    write("acme", own)
     write("claude", over)
-    assert load_profile("aider").ports == (8130, 8139)
+    assert load_profile("acme").ports == (8290, 8299)
     assert load_profile("claude").args == ("--model", "opus")
     for field, kind in profiles.FIELDS.fields.items():
         inner = kind.fields if isinstance(kind, Section) and field != "size" else [""]
@@ -463,3 +471,11 @@ def test_the_documentation_has_every_field_and_its_examples_load(write: Write) -
             assert f"`{field}.{name}`".replace(".`", "`") in text or field == "extends"
     for mode in profiles.MODE_NAMES:
         assert f"`{mode}`" in text
+
+
+def test_two_escapes_that_interrupt_are_two_writes(write: Write) -> None:
+    write("twice", "command: cat\ninterrupt_keys: [Escape, Escape]\n")
+    write("once", "command: cat\ninterrupt_keys: [C-c]\n")
+    pause = profiles.ESCAPE_PAUSE
+    assert profiles.interrupt_steps(load_profile("twice")) == [(0.0, b"\x1b"), (pause, b"\x1b")]
+    assert profiles.interrupt_steps(load_profile("once")) == [(0.0, b"\x03")]

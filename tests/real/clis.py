@@ -13,12 +13,14 @@ import sys
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
+from synapse.agents import folders
+from tests.real import apart
 from tests.real.install import Installed
 
 SCRIPTS = Path(sys.executable).parent  # where `synapse` is
-KEY = "sk-made-up-key-for-a-scripted-model-0123456789"
 
 
 @dataclass(frozen=True)
@@ -39,75 +41,19 @@ class Cli:
         return [self.program, *self.args]
 
 
-def claude(installed: Installed, home: Path, cwd: Path, url: str) -> Cli:
-    settings = {
-        "hasCompletedOnboarding": True,
-        "customApiKeyResponses": {"approved": [KEY[-20:]], "rejected": []},
-        "projects": {str(cwd.resolve()): {"hasTrustDialogAccepted": True}},
-    }
-    (home / ".claude.json").write_text(json.dumps(settings))
-    (home / ".claude").mkdir(exist_ok=True)
-    # 2.1.325 decides by itself unless told not to.
-    asking = {"permissions": {"defaultMode": "default", "disableAutoMode": "disable"}}
-    (home / ".claude" / "settings.json").write_text(json.dumps(asking))
-    env = {
-        "ANTHROPIC_BASE_URL": url,
-        "ANTHROPIC_API_KEY": KEY,
-        "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",  # updates, telemetry
-        "CLAUDE_CODE_DISABLE_OFFICIAL_MARKETPLACE_AUTOINSTALL": "1",  # a git clone
-        "CLAUDE_CODE_MAX_RETRIES": "1",  # ten, with growing pauses, if not told
-    }
-    return Cli(
-        name="claude",
-        args=[],
-        env={**_env(installed, home), **env},
-        ready="? for shortcuts",
-        asks="Do you want to proceed?",
-        accept="1",
-    )
-
-
-CODEX_CONFIG = """\
-model = "gpt-5.1-codex"
-model_provider = "scripted"
-check_for_update_on_startup = false
-analytics.enabled = false
-features.plugins = false  # fetches a catalogue
-features.apps = false
-tui.show_tooltips = false  # else a tip of the day stands under a reply now and then
-
-[model_providers.scripted]
-name = "scripted"
-base_url = "{url}/v1"
-env_key = "SCRIPTED_KEY"
-wire_api = "responses"
-request_max_retries = 1
-stream_max_retries = 1
-
-[projects."{cwd}"]
-trust_level = "trusted"
-"""
-
-
-def codex(installed: Installed, home: Path, cwd: Path, url: str) -> Cli:
-    """Without its shared server, whose first start copies 700 MB into the home."""
-    return replace(shared_codex(installed, home, cwd, url), args=["--no-daemon"])
+def prepared(name: str, installed: Installed, home: Path, cwd: Path, url: str) -> Cli:
+    module = folders.load(name, "offline")
+    assert module is not None, f"{name} has no offline.py"
+    offline = module.prepare(home, cwd, url)
+    env = {**_env(installed, home), **offline.env}
+    if name in apart.NAMES:
+        env["PATH"] = f"{apart.folder_of(name)}:{env['PATH']}"
+    return Cli(name, list(offline.args), env, offline.ready, offline.asks, offline.accept)
 
 
 def shared_codex(installed: Installed, home: Path, cwd: Path, url: str) -> Cli:
-    """As users have it; `stop_codex` ends the server. Any `-c` would switch it off: a file has the rest."""
-    (home / ".codex").mkdir(exist_ok=True)
-    (home / ".codex" / "config.toml").write_text(CODEX_CONFIG.format(url=url, cwd=cwd.resolve()))
-    # A proxy that is not there: nothing else stops the download of announcements. The model is not https.
-    env = {"SCRIPTED_KEY": KEY, "HTTPS_PROXY": "http://127.0.0.1:9"}
-    return Cli(
-        name="codex",
-        args=[],
-        env={**_env(installed, home), **env},
-        ready="Ask Codex to do anything",
-        asks="Would you like to run the following command?",
-        accept="y",
-    )
+    """As users have it, with its shared server; `stop_codex` ends that."""
+    return replace(prepared("codex", installed, home, cwd, url), args=[])
 
 
 def stop_codex(cli: Cli, home: Path) -> None:
@@ -121,29 +67,12 @@ def stop_codex(cli: Cli, home: Path) -> None:
             os.kill(json.loads(updater.read_text())["pid"], signal.SIGTERM)
 
 
-def gemini(installed: Installed, home: Path, cwd: Path, url: str) -> Cli:
-    settings = {
-        "security": {"auth": {"selectedType": "gemini-api-key"}},
-        "general": {"enableAutoUpdate": False, "enableAutoUpdateNotification": False},
-        "privacy": {"usageStatisticsEnabled": False},
-    }
-    (home / ".gemini").mkdir()
-    (home / ".gemini" / "settings.json").write_text(json.dumps(settings))
-    env = {"GEMINI_API_KEY": KEY, "GOOGLE_GEMINI_BASE_URL": url, "GEMINI_CLI_HOME": str(home)}
-    return Cli(
-        name="gemini",
-        args=["--skip-trust"],
-        env={**_env(installed, home), **env},
-        ready="Type your message",
-        asks="Allow execution of",
-        accept="1",
-    )
-
+# aider calls no tools: it reads commands and edits from the text of a reply, and has tests of its own.
+NAMES = ("claude", "codex", "gemini", "copilot")
+MORE = ("opencode", "qwen")  # only the tests that `conftest.py` names: the first of these starts slowly
 
 CLIS: dict[str, Callable[[Installed, Path, Path, str], Cli]] = {
-    "claude": claude,
-    "codex": codex,
-    "gemini": gemini,
+    name: partial(prepared, name) for name in (*NAMES, *MORE, "aider")
 }
 
 

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.real.clis import CLIS, Cli
-from tests.real.driver import Driver
+from synapse.selftest.driver import Driver
+from tests.real.clis import CLIS, MORE, NAMES, Cli
 from tests.real.install import Installed, NotInstalled, install
 from tests.real.model_server import ModelServer
 from tests.real.scenarios import NOTES, NOTES_TEXT
@@ -39,7 +39,25 @@ def model() -> Iterator[ModelServer]:
     assert server.failures == []
 
 
-@pytest.fixture(params=list(CLIS))
+# What shows that a channel is exact. Each test takes half a minute with each CLI.
+FOR_ALL = (
+    "test_a_denied_tool_ends_the_task_as_denied",
+    "test_a_permission_prompt_is_answered_through_the_task",
+    "test_a_permission_prompt_with_its_options",
+    "test_a_task_and_its_exact_reply",
+    "test_replies_are_exact_to_the_character",
+)
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """`cli` is each of them, unless the test itself says which."""
+    said = any("cli" in str(mark.args[0]) for mark in metafunc.definition.iter_markers("parametrize"))
+    if "cli" in metafunc.fixturenames and not said:
+        more = MORE if metafunc.function.__name__ in FOR_ALL else ()
+        metafunc.parametrize("cli", (*NAMES, *more), indirect=True)
+
+
+@pytest.fixture
 def cli(request: pytest.FixtureRequest, installed: Installed, home: Home, model: ModelServer) -> Cli:
     """Each of the real CLIs, in a fresh home; `home.terminal(cli.program, *cli.args, **cli.env)` wraps it."""
     (home.work / NOTES).write_text(NOTES_TEXT)

@@ -22,8 +22,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 HERE = Path(__file__).parent
-PROGRAMS = ("claude", "codex", "gemini")
-PATIENCE = 900.0  # seconds for npm, whose packages come to 380 MB
+PROGRAMS = ("claude", "codex", "gemini", "opencode", "qwen")
+PATIENCE = 900.0  # seconds for npm, whose packages come to 900 MB
 
 
 class NotInstalled(Exception):
@@ -109,10 +109,11 @@ def _fill(wanted: Installed, npm: Path, files: dict[str, bytes], say: Callable[[
         for name, content in files.items():
             (staging / name).write_bytes(content)
         command = "ci" if "package-lock.json" in files else "install"
-        say(f"installing {', '.join(PROGRAMS)} with npm into {wanted.path} (once, about half a minute) ...")
-        # Without scripts: all but Claude's would compile add-ons that nothing here uses.
+        say(f"installing {', '.join(PROGRAMS)} with npm into {wanted.path} (once, about a minute) ...")
+        # Without scripts: all but these two would compile add-ons that nothing here uses.
         _run([npm, command, "--ignore-scripts", "--no-audit", "--no-fund"], staging)
-        _run([wanted.node, "node_modules/@anthropic-ai/claude-code/install.cjs"], staging)
+        for script in ("@anthropic-ai/claude-code/install.cjs", "opencode-ai/postinstall.mjs"):
+            _run([wanted.node, f"node_modules/{script}"], staging)
         # npm passes over an optional dependency that fails to arrive, and the programs are just that.
         for program in PROGRAMS:
             say(f"  {program}: {Installed(staging, wanted.node).version(program)}")

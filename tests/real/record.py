@@ -6,8 +6,8 @@ import argparse
 import tempfile
 from pathlib import Path
 
+from synapse.selftest.driver import Driver
 from tests.real.clis import CLIS
-from tests.real.driver import Driver
 from tests.real.install import install
 from tests.real.model_server import ModelServer
 from tests.real.scenarios import NAMES, NOTES, NOTES_TEXT
@@ -36,6 +36,7 @@ def record(name: str, scenario: str, path: Path, speed: float = 1.0) -> None:
                     driver.type(cli.accept)
                     driver.wait_for("TOOL-DONE")
                 driver.wait(lambda: model.answered, "reply", 60)
+                driver.mark("answered")
                 driver.settle()
                 driver.mark("end")
                 driver.save(path, f"{name}-{scenario}")

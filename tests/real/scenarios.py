@@ -6,58 +6,27 @@ with the tool's result, and the script goes on from there.
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 
-
-@dataclass(frozen=True)
-class Say:
-    text: str
-
-
-@dataclass(frozen=True)
-class Wait:
-    seconds: float
-
-
-@dataclass(frozen=True)
-class Run:
-    """Ask for a shell command that the CLI will not run before a human has agreed."""
-
-    command: str
-
-
-@dataclass(frozen=True)
-class Read:
-    """Ask for a file, which no CLI asks a human about."""
-
-    path: str
-
-
-@dataclass(frozen=True)
-class Delegate:
-    """Give a task to a subagent; its prompt may name a scenario of its own."""
-
-    prompt: str
-
-
-@dataclass(frozen=True)
-class Refuse:
-    """Answer with an HTTP error instead."""
-
-    status: int
-
-
-Call = Run | Read | Delegate
-Step = Say | Wait | Call | Refuse
+from synapse.selftest.steps import Call, Delegate, Read, Refuse, Run, Say, Script, Step, Use, Wait, Write
+from tests.real import mcp_server
 
 TOUCHED = "synapse-was-here"
 COMMAND = f"touch {TOUCHED} && echo touched"
-_TALL = "\n".join(f"  echo line {n} of a command that is taller than the screen" for n in range(60))
+_TALL = "\n".join(
+    f"  echo line {n} of a command that is taller than the screen >> tall.txt" for n in range(60)
+)
 LONG_COMMAND = f"for n in 1 2; do\n{_TALL}\ndone"
 ASK_CODEX = "synapse send codex --return 'your turn #scenario:ping 7'"
 ASK_A = "$SYNAPSE_TEST/synapse-command send a --return 'your turn #scenario:ping 9'"  # a script of the test's
+ASK_CLAUDE = "$SYNAPSE_COMMAND send claude --return 'your turn #scenario:ping 8'"
+ASK_BY_MCP = {"agent": "claude", "message": "your turn #scenario:ping 6"}
+WRITTEN, WRITTEN_TEXT = "written.txt", "one\ntwo\n"
+REVIEWED = "calc.txt"  # the file that `synapse review` is about
+REVIEWED_TEXT, FIXED, FIXES = "a change #scenario:verdict\n", "fixed", 2
+ONE_ANSWER = "It depends."
 NOTES = "notes.txt"  # to be put into the working directory
 NOTES_TEXT = "synapse notes: the answer is 42\n"
 
@@ -172,7 +141,9 @@ def _result(call: Call) -> str:
     """What the tool gives back when all goes well."""
     if isinstance(call, Delegate):
         return expected(scenario_of(call.prompt), call.prompt)
-    return "touched\n" if isinstance(call, Run) else NOTES_TEXT
+    if isinstance(call, Use):
+        return mcp_server.RESULT
+    return NOTES_TEXT if isinstance(call, Read) else "touched\n"
 
 
 def _ping(prompt: str, results: Sequence[str]) -> list[Step]:
@@ -196,6 +167,25 @@ def _tool(prompt: str, results: Sequence[str]) -> list[Step]:
     ]
 
 
+def _sleeping(prompt: str, results: Sequence[str]) -> list[Step]:
+    """A command that a human can stop after having permitted it."""
+    return (
+        [Say("That was that.")] if results else [Say("This takes time."), Run(f"touch {TOUCHED} && sleep 30")]
+    )
+
+
+def _write(prompt: str, results: Sequence[str]) -> list[Step]:
+    return [Say("It is written.")] if results else [Say("I write a file."), Write(WRITTEN, WRITTEN_TEXT)]
+
+
+def _mcp(prompt: str, results: Sequence[str]) -> list[Step]:
+    if not results:
+        long = "#scenario:mcp-long" in prompt
+        arguments = mcp_server.LONG_ARGUMENTS if long else mcp_server.ARGUMENTS
+        return [Say("I use a tool."), Use(mcp_server.SERVER, mcp_server.TOOL, arguments)]
+    return [Say(f"MCP-DONE: {mcp_server.RESULT if mcp_server.RESULT in results[-1] else 'no'}")]
+
+
 def _long_command(prompt: str, results: Sequence[str]) -> list[Step]:
     return [Say("That was long.")] if results else [Say("This is long."), Run(LONG_COMMAND)]
 
@@ -211,6 +201,22 @@ def _ask_a(prompt: str, results: Sequence[str]) -> list[Step]:
     return [Say(f"a says {results[-1].split()[-1]}.")] if results else [Run(ASK_A)]
 
 
+def _ask_claude(prompt: str, results: Sequence[str]) -> list[Step]:
+    """Have another agent asked from within the sandbox, where no connection is possible."""
+    return [_heard(results[-1])] if results else [Say("I will ask Claude."), Run(ASK_CLAUDE, sandboxed=True)]
+
+
+def _ask_by_mcp(prompt: str, results: Sequence[str]) -> list[Step]:
+    if results:
+        return [_heard(results[-1])]
+    return [Say("I will ask Claude."), Use("synapse", "ask_agent", ASK_BY_MCP)]
+
+
+def _heard(result: str) -> Say:
+    found = re.search(r"PONG-\d+", result)
+    return Say(f"Claude says {found[0] if found else result}.")
+
+
 def _two_messages(prompt: str, results: Sequence[str]) -> list[Step]:
     if not results:
         return [Say("First I read the notes."), Read(NOTES)]
@@ -221,14 +227,38 @@ def _two_messages(prompt: str, results: Sequence[str]) -> list[Step]:
 def _subagent(prompt: str, results: Sequence[str]) -> list[Step]:
     if not results:
         return [Say("A helper shall count."), Delegate("Count slowly. #scenario:slow")]
+    if results[-1].startswith("Async agent launched"):  # Claude 2.1.325
+        return [Say("It counts.")]
     return [Say(f"The helper got as far as {WORDS[-1] if WORDS[-1] in results[-1] else 'nowhere'}.")]
 
 
-def _always(*steps: Step) -> Callable[[str, Sequence[str]], list[Step]]:
+def _verdict(prompt: str, results: Sequence[str]) -> list[Step]:
+    """Approve a change with two fixes in it, and name the next fix otherwise."""
+    fixes = prompt.count(f"\n+{FIXED}")
+    approved = fixes >= FIXES
+    findings = [] if approved else [f"{REVIEWED}:1: a fix is missing #scenario:fix {fixes + 1}"]
+    return [Say(json.dumps({"approved": approved, "findings": findings}))]
+
+
+def _fix(prompt: str, results: Sequence[str]) -> list[Step]:
+    """Read the file, write it with so many fixes, and say so."""
+    number = int(re.findall(r"#scenario:fix (\d+)", prompt)[-1])
+    text = "".join([REVIEWED_TEXT, *(f"{FIXED} {n}\n" for n in range(1, number + 1))])
+    steps: list[Step] = [Read(REVIEWED), Write(REVIEWED, text), Say(f"Fix {number} is there.")]
+    return [steps[min(len(results), 2)]]
+
+
+def _council(prompt: str, results: Sequence[str]) -> list[Step]:
+    """An answer of one's own; or the joined one, with the number of answers in it."""
+    answers = prompt.count(ONE_ANSWER)
+    return [Say(f"JOINED {answers} ANSWERS" if answers else ONE_ANSWER)]
+
+
+def _always(*steps: Step) -> Script:
     return lambda prompt, results: list(steps)
 
 
-_SCENARIOS: dict[str, Callable[[str, Sequence[str]], list[Step]]] = {
+_SCENARIOS: dict[str, Script] = {
     "echo": lambda prompt, results: [Say(f"ECHO: {prompt}")],
     "ping": _ping,
     "markdown": _always(Say(MARKDOWN)),
@@ -238,10 +268,19 @@ _SCENARIOS: dict[str, Callable[[str, Sequence[str]], list[Step]]] = {
     "silence-middle": _always(Say("This came first, "), Wait(4), Say("and this after a silence.")),
     "tool": _tool,
     "long-command": _long_command,
+    "sleeping": _sleeping,
+    "write": _write,
+    "mcp": _mcp,
+    "mcp-long": _mcp,
     "review": _always(Wait(4), Say(REVIEW)),
     "two-messages": _two_messages,
+    "verdict": _verdict,
+    "fix": _fix,
+    "council": _council,
     "ask-codex": _ask_codex,
     "ask-a": _ask_a,
+    "ask-claude": _ask_claude,
+    "ask-by-mcp": _ask_by_mcp,
     "subagent": _subagent,
     "summary": _always(Wait(2), Say("<summary>They played ping and pong.</summary>")),
     "looks-like-a-prompt": _always(Say(LOOKS_LIKE_A_PROMPT)),

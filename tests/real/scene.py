@@ -12,8 +12,8 @@ import sys
 import tempfile
 from pathlib import Path
 
+from synapse.selftest.driver import Driver
 from tests.real.clis import CLIS
-from tests.real.driver import Driver
 from tests.real.install import install
 from tests.real.model_server import ModelServer
 from tests.real.scenarios import REVIEW_PHRASE

@@ -6,15 +6,16 @@ import re
 
 import pytest
 
+from synapse.selftest.driver import Driver
 from tests.real.clis import CLIS, Cli, shared_codex, stop_codex
-from tests.real.driver import Driver
 from tests.real.install import Installed
 from tests.real.model_server import ModelServer
 from tests.support.home import SYNAPSE, Home, new_home
 
 # The command that shows what the CLI says about itself, and what it shows last.
 ABOUT = {"claude": ("/status", "Esc to cancel"), "codex": ("/status", "Limits:"), "gemini": ("/about", "OS")}
-# What our flags change on that page. Claude's hooks have no other way in that leaves the user's files alone.
+# What our flags change on that page. As a plugin (--plugin-dir), Claude's hooks would be on its
+# /plugin page instead, where one key disables them.
 DIFFERS = {"claude": re.compile(r"(?:(?<=Setting sources:) +|, )Command line arguments")}
 STARTED = {"claude": "? for shortcuts", "codex": "← for agents", "gemini": "Type your message"}
 # What differs from one start to the next, with and without Synapse.
@@ -44,7 +45,7 @@ def seen(argv: list[str], cli: Cli, home: Home) -> list[str]:
     return [CHANGES.sub("…", line).rstrip() for line in text.splitlines() if line.strip()]
 
 
-@pytest.fixture(params=list(CLIS))
+@pytest.fixture(params=list(ABOUT))
 def name(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from synapse.selftest.driver import Driver
 from tests.real.clis import Cli
-from tests.real.driver import Driver
 from tests.real.model_server import ModelServer, expected, texts
 from tests.real.scenarios import TOUCHED
 from tests.support.home import Home

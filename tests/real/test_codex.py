@@ -14,8 +14,8 @@ import pytest
 
 from synapse.peers import control
 from synapse.registry import PROCESSING, READY
+from synapse.selftest.driver import Driver
 from tests.real.clis import Cli, shared_codex, stop_codex
-from tests.real.driver import Driver
 from tests.real.install import Installed
 from tests.real.model_server import ModelServer
 from tests.real.wrapped import ENDED, PATIENCE
@@ -71,7 +71,10 @@ class Room:
         self._stack.enter_context(agent.driver)
         self.agents.append(agent)
         agent.until_ready(FIRST_START)
-        assert agent.call("/why")["evidence"][0]["source"] == "osc"  # not the silence of its start
+        assert agent.call("/why")["evidence"][0]["source"] in (
+            "osc",
+            "transcript",
+        )  # not the silence of its start
         return agent
 
     def rest(self, seconds: float) -> None:
@@ -135,6 +138,20 @@ def test_messages_to_both_at_once(room: Room) -> None:
         if number % 4 == 3:
             room.human(b, number + 3000)
     assert len(room.rollouts()) == 2 + (ROUNDS + 2) // 4
+
+
+def test_the_prompt_of_the_command_line_is_the_first_turn(room: Room) -> None:
+    a = room.start("a", "fix it #scenario:ping 5")
+    deadline = time.monotonic() + PATIENCE
+    while not a.turns or a.turns[0]["ended_at"] is None:
+        assert time.monotonic() < deadline, a.driver.screen.text()
+        room.rest(0.05)
+    (task,) = room.ended((a, a.send("next #scenario:ping 6")))
+    exact(task, "PONG-6")
+    assert [(turn["prompt"].split("]")[-1].strip(), turn["reply"]) for turn in a.turns] == [
+        ("fix it #scenario:ping 5", "PONG-5"),
+        ("next #scenario:ping 6", "PONG-6"),
+    ]
 
 
 def test_human_turns_after_a_new_thread(room: Room) -> None:
@@ -227,3 +244,4 @@ def test_embedded_if_the_profile_says_so(room: Room, home: Home, model: ModelSer
     assert "← for agents" not in text and "Running without" not in text, text
     assert "Synapse A2A session" in str(model.replies[0].request.body)
     assert not (home.path / ".codex" / "app-server-daemon").exists()
+    assert not [note for note in a.call("/why")["notes"] if "refused" in note]  # its `notify` counts

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+import subprocess
 from datetime import datetime
 from typing import Any
 
@@ -37,6 +39,8 @@ def test_keys_that_leave_the_composer_empty_delay_nothing(
     agent.until(READY)
     times = {}
     for name, keys in KEYS.items():
+        if (agent.cli.name, name) == ("copilot", "tab"):
+            continue  # it opens another page
         agent.driver.rest(1.0)
         for key in keys:
             agent.driver.type(key)
@@ -104,3 +108,28 @@ def test_an_editor_gets_its_own_lines(agent: Agent, home: Home, model: ModelServ
     assert agent.why["composer"]["text"].startswith("@helper say in the editor")
     assert tasks_of(home, "helper") == []
     home.run("stop", "helper", check=False)
+
+
+@pytest.mark.skipif(os.environ.get("SYNAPSE_REAL_CLI") != "latest", reason="a page of newer versions")
+@pytest.mark.parametrize("cli", ["claude"], indirect=True)
+def test_a_page_of_agents_is_not_the_composer(agent: Agent, home: Home, model: ModelServer) -> None:
+    """What is typed there would begin another conversation. The one it shows goes on in a server."""
+    sender = Sender(agent, home)
+    assert sender.until(sender.send("hello #scenario:ping"))["state"] == "completed"
+    agent.until(READY)
+    agent.driver.rest(1.0)
+    agent.driver.type("\x1b[D")
+    agent.driver.rest(2.0)
+    if "for a new session" not in agent.driver.screen.text():
+        pytest.skip("this version has no such page")
+    try:
+        task = sender.send("hello #scenario:ping")
+        agent.driver.rest(3.0)
+        assert sender.get(task)["state"] == "submitted", sender.get(task)
+        agent.driver.type("\x1b")
+        assert sender.until(task)["state"] == "completed"
+        assert sender.until(sender.send("hello #scenario:ping"))["state"] == "completed"
+        assert sum("A2A:" in prompt for prompt in model.prompts) == 3
+    finally:
+        stop = [agent.cli.program, "daemon", "stop", "--any"]
+        subprocess.run(stop, env={**home.env, **agent.cli.env}, capture_output=True, timeout=60)

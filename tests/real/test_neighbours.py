@@ -16,9 +16,9 @@ from tests.support.home import Home
 ROUNDS = 20
 WITHIN = 0.5  # seconds between the two messages of a round, at the most
 
-AGAIN = {"claude": ["--continue"], "gemini": ["--resume", "latest"]}
+AGAIN = {"claude": ["--continue"], "copilot": ["--continue"], "gemini": ["--resume", "latest"]}
 
-pytestmark = pytest.mark.parametrize("cli", ["claude", "gemini"], indirect=True)
+pytestmark = pytest.mark.parametrize("cli", ["claude", "copilot", "gemini"], indirect=True)
 
 
 class Pair:

@@ -10,6 +10,8 @@ from tests.real.scenarios import TOUCHED
 from tests.real.wrapped import Agent
 from tests.support.home import Home
 
+NOT_SHOWN = ("copilot", "opencode")  # its errors are told by its channel alone
+
 
 def test_replies_are_exact_to_the_character(agent: Agent, model: ModelServer) -> None:
     for number, scenario in enumerate(
@@ -26,6 +28,7 @@ def test_replies_are_exact_to_the_character(agent: Agent, model: ModelServer) ->
     two_messages = agent.turns[3]
     assert two_messages["messages"] == texts("two-messages") and two_messages["tools"]
     assert two_messages["usage"]["output_tokens"] > 0
+    assert not [note for note in agent.why["notes"] if "refused" in note]  # its hooks are its own processes
 
 
 def test_the_status_follows_the_turn_through_silences(agent: Agent, model: ModelServer) -> None:
@@ -58,25 +61,27 @@ def test_a_permission_prompt_with_its_options(agent: Agent, home: Home, model: M
 
 
 def test_escape_and_ctrl_c_interrupt_and_the_status_heals(agent: Agent, model: ModelServer) -> None:
-    model.speed = 1
-    for number, key in enumerate(["\x1b", "\x03"], 1):
+    # Claude shows a row only when it is complete, which leaves half a second of this answer.
+    model.speed = 2 if agent.cli.name == "claude" else 1
+    for number, key in enumerate([agent.stop, b"\x03"], 1):
         agent.driver.submit(f"hello {number} #scenario:slow")
         agent.until(PROCESSING, 10)
-        agent.driver.rest(1.5)
+        agent.driver.wait_for("word03", 20)
+        agent.driver.rest(0.6)
         assert agent.status == PROCESSING
         agent.driver.type(key)
         agent.until(READY, 10)
         turn = agent.ended(number, 10)
-        assert turn["outcome"] == "interrupted" and turn["reply"].startswith("word01 word02")
+        assert turn["outcome"] == "interrupted" and turn["reply"].startswith("word01")
         agent.driver.rest(1)
     agent.driver.submit("too soon #scenario:silence-before")
     agent.until(PROCESSING, 10)
     agent.driver.rest(0.3)
-    agent.driver.type("\x1b")
+    agent.driver.type(agent.stop)
     turn = agent.ended(3, 10)
     assert (turn["outcome"], turn["reply"]) == ("interrupted", ""), "never what an older turn said"
     agent.until(READY, 10)
-    agent.driver.type("\x15")  # Claude gives the prompt back
+    agent.driver.type("\x15")  # Claude and Qwen give the prompt back
     agent.driver.rest(0.5)
     model.speed = 0
     agent.driver.submit("hello #scenario:ping 9")
@@ -88,8 +93,10 @@ def test_an_api_error_is_an_error_and_not_a_reply(agent: Agent, model: ModelServ
     agent.until(PROCESSING, 10)
     agent.until(READY, 30)
     agent.driver.rest(1)
-    assert agent.why["error"] is not None
-    assert agent.why["error"]["code"] == "API_ERROR" and "scripted refusal" in agent.why["error"]["message"]
+    if agent.cli.name not in NOT_SHOWN:
+        assert agent.why["error"] is not None
+        assert agent.why["error"]["code"] == "API_ERROR"
+        assert "scripted refusal" in agent.why["error"]["message"]
     turn = agent.ended(1)
     assert (turn["outcome"], turn["reply"], turn["error"]["code"]) == ("failed", "", "API_ERROR")
     assert "scripted refusal" in turn["error"]["message"]
@@ -98,8 +105,9 @@ def test_an_api_error_is_an_error_and_not_a_reply(agent: Agent, model: ModelServ
     assert agent.ended(2)["reply"] == "PONG-3"
 
 
-CLEAR = {"claude": "/clear", "codex": "/new", "gemini": "/clear"}
-COMPACT = {"claude": "/compact", "codex": "/compact", "gemini": "/compress"}
+CLEAR = dict.fromkeys(("claude", "codex", "copilot", "gemini", "opencode", "qwen"), "/clear")
+CLEAR |= dict.fromkeys(("codex", "opencode"), "/new")
+COMPACT = dict.fromkeys(CLEAR, "/compact") | dict.fromkeys(("gemini", "qwen"), "/compress")
 
 
 def test_another_conversation_and_a_compacted_one(agent: Agent, model: ModelServer) -> None:
@@ -113,7 +121,7 @@ def test_another_conversation_and_a_compacted_one(agent: Agent, model: ModelServ
         if command:
             model.speed = 1
             agent.driver.submit(command)
-            if command == "/compact":
+            if command == "/compact" and agent.cli.name != "copilot":  # that has done it in a moment
                 agent.until(PROCESSING, 5)
             agent.driver.rest(0.5)
             model.speed = 0
@@ -124,15 +132,21 @@ def test_another_conversation_and_a_compacted_one(agent: Agent, model: ModelServ
 
 @pytest.mark.parametrize("cli", ["claude"], indirect=True)
 def test_a_subagent_is_part_of_the_turn(agent: Agent, model: ModelServer) -> None:
+    """Also where it works in the background and the CLI continues when it has finished (2.1.325)."""
     model.speed = 0.6
     agent.driver.submit("hello #scenario:subagent")
     agent.until(PROCESSING, 10)
     seen = set()
-    while len(model.replies) < 3 or model.replies[2].finished is None:
-        seen.add(agent.status)
+    while not any(sent.text.startswith("The helper") and sent.finished for sent in model.replies):
+        status = agent.status
+        if not model.replies or not model.replies[-1].text.startswith("The helper"):
+            seen.add(status)
         agent.driver.rest(0.1)
     assert seen == {PROCESSING}, "READY while the subagent works"
     assert agent.ended(1)["reply"] == expected("subagent")
-    agent.driver.wait(lambda: agent.turns[0]["messages"] == texts("subagent"), "the transcript", 5)
+    first, last = texts("subagent")
+    agent.driver.wait(lambda: agent.turns[0]["messages"][-1:] == [last], "the transcript", 5)
     (turn,) = agent.turns
+    assert turn["messages"] in ([first, last], [first, "It counts.", last])
     assert [tool["name"] for tool in turn["tools"]] == ["Agent"]
+    agent.until(READY)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 import signal
+from dataclasses import replace
 from datetime import datetime
 
 from synapse.registry import READY
+from tests.real.clis import Cli
 from tests.real.model_server import ModelServer, expected
-from tests.real.scenarios import COMMAND, LONG_COMMAND, TOUCHED
-from tests.real.wrapped import ENDED, Agent, Sender
+from tests.real.scenarios import COMMAND, LONG_COMMAND, TOUCHED, WRITTEN, WRITTEN_TEXT
+from tests.real.wrapped import ENDED, Agent, Sender, wrapped
 from tests.support.home import Home, hosts
 
 
@@ -70,12 +72,39 @@ def test_a_permission_prompt_is_answered_through_the_task(
     assert done["artifacts"][0]["data"] == expected("tool") and (home.work / TOUCHED).exists()
 
 
+def test_a_file_is_written_only_after_the_question_has_named_it(
+    cli: Cli, home: Home, model: ModelServer
+) -> None:
+    """With its path and its text; and who denies it ends the task as denied."""
+    if cli.name == "codex":
+        cli = replace(cli, args=[*cli.args, "--sandbox", "read-only"])
+    with wrapped(cli, home, SYNAPSE_INITIAL_INSTRUCTIONS="off") as agent:
+        sender = Sender(agent, home)
+        task = sender.send("hello #scenario:write")
+        prompt = sender.until(task, "input_required", *ENDED)["prompt"]
+        assert WRITTEN in prompt["subject"] and len(prompt["options"]) >= 3, prompt
+        assert all(line in prompt["detail"] for line in WRITTEN_TEXT.split()), prompt
+        agent.driver.type("\x1b")
+        done = sender.until(task)
+        assert (done["state"], (done.get("error") or {}).get("code")) == ("canceled", "DENIED"), done
+        assert not (home.work / WRITTEN).exists()
+        task = sender.send("hello again #scenario:write")
+        sender.until(task, "input_required", *ENDED)
+        sender.answer(task, "1")
+        assert sender.until(task)["artifacts"][0]["data"] == "It is written."
+        assert (home.work / WRITTEN).read_text() == WRITTEN_TEXT
+
+
 def test_a_denied_tool_ends_the_task_as_denied(agent: Agent, home: Home, model: ModelServer) -> None:
-    """By an answer to the task, and by a human with Escape."""
+    """By an answer to the task, and by a human's Escape. Gemini then writes all earlier turns once more."""
     sender = Sender(agent, home)
+    for _ in range(2):
+        assert sender.until(sender.send("hello #scenario:ping"))["state"] == "completed"
     task = sender.send("hello #scenario:tool")
     asked = sender.until(task, "input_required", *ENDED)
-    sender.answer(task, next(option for option in asked["prompt"]["options"] if option.startswith("No")))
+    sender.answer(
+        task, next(option for option in asked["prompt"]["options"] if option.startswith(("No", "Reject")))
+    )
     done = sender.until(task)
     assert (done["state"], (done.get("error") or {}).get("code")) == ("canceled", "DENIED"), done
     assert done["error"]["message"] == f"the human denied: {COMMAND}" and not (home.work / TOUCHED).exists()
@@ -85,6 +114,24 @@ def test_a_denied_tool_ends_the_task_as_denied(agent: Agent, home: Home, model: 
     agent.driver.type("\x1b")
     done = sender.until(task)
     assert (done["state"], (done.get("error") or {}).get("code")) == ("canceled", "DENIED"), done
+    evidence = next(receipt["evidence"] for receipt in done["receipts"] if receipt["step"] == "denied")
+    assert evidence.endswith("says so"), "the CLI itself tells it"
+
+
+def test_a_tool_that_is_stopped_while_it_runs_was_not_denied(
+    agent: Agent, home: Home, model: ModelServer
+) -> None:
+    """Also right after it was permitted: the records of Claude and Codex look nearly the same."""
+    sender = Sender(agent, home)
+    task = sender.send("hello #scenario:sleeping")
+    sender.until(task, "input_required", *ENDED)
+    agent.driver.rest(1)
+    agent.driver.type(agent.cli.accept)
+    agent.driver.wait((home.work / TOUCHED).exists, "the tool", 30)
+    agent.driver.rest(0.5)
+    agent.driver.type(agent.stop)
+    done = sender.until(task)
+    assert done["state"] == "canceled" and not done.get("error"), done
 
 
 def test_escape_at_work_is_no_denial(agent: Agent, home: Home, model: ModelServer) -> None:
@@ -93,7 +140,7 @@ def test_escape_at_work_is_no_denial(agent: Agent, home: Home, model: ModelServe
     slow = sender.send("hello #scenario:silence-before")
     sender.until(slow, "working")
     agent.driver.rest(1)
-    agent.driver.type("\x1b")
+    agent.driver.type(agent.stop)
     done = sender.until(slow)
     assert done["state"] == "canceled" and not done.get("error"), done
 

@@ -8,12 +8,13 @@ from contextlib import contextmanager
 from typing import Any
 
 from synapse.peers import control
+from synapse.profiles.loader import load_profile
 from synapse.registry import READY
+from synapse.selftest.driver import Driver
 from tests.real.clis import Cli
-from tests.real.driver import Driver
 from tests.support.home import SYNAPSE, Home
 
-PATIENCE = 60.0
+PATIENCE = 120.0  # opencode takes a minute to start on a busy machine
 ENDED = ("completed", "failed", "canceled")
 
 
@@ -42,6 +43,11 @@ class Agent:
         turns = self._call("/turns")["turns"]
         assert isinstance(turns, list)
         return turns
+
+    @property
+    def stop(self) -> bytes:
+        """The keys with which a human stops a running turn."""
+        return load_profile(self.cli.name).interrupt_keys
 
     def until(self, status: str, patience: float = PATIENCE) -> None:
         deadline = time.monotonic() + patience
@@ -73,6 +79,12 @@ def wrapped(cli: Cli, home: Home, *args: str, name: str = "", **more: str) -> It
             driver.rest(0.05)
         agent.until(READY)
         yield agent
+
+
+def start(home: Home, cli: Cli) -> None:
+    """In the background."""
+    env = {**cli.env, "SYNAPSE_INITIAL_INSTRUCTIONS": "off"}
+    home.run("start", cli.program, *cli.args, check=True, input="", **env)
 
 
 class Sender:

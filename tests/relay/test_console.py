@@ -14,7 +14,7 @@ def test_a_busy_terminal_is_restored_when_it_takes_bytes_again() -> None:
             os.write(slave, b"x" * 1024)
     except BlockingIOError:
         pass
-    restoring = threading.Thread(target=restore_terminal, args=(console.describe(), b"\x1b[?2004l"))
+    restoring = threading.Thread(target=restore_terminal, args=(console.describe(), lambda _: b"\x1b[?2004l"))
     restoring.start()
     seen = b""
     while b"\x1b[?2004l" not in seen:

@@ -44,7 +44,22 @@ def test_an_answer_that_never_came_is_not_waited_for_for_ever() -> None:
     query = CursorQuery(lambda row, column: None, lambda: now[0])
     query.ask()
     now[0] = ANSWER_TIMEOUT + 1
-    assert query.take(b"\x1b[1;2R") == b"\x1b[1;2R" and not query.awaited  # Shift-F3
+    assert query.take(b"a\x1b[1;2Rb") == b"a\x1b[1;2Rb"  # Shift-F3
+    query.agent_wrote(b"where? \x1b[6n")
+    assert query.take(b"\x1b[5;9R") == b"\x1b[5;9R" and not query.awaited
+
+
+def test_an_answer_to_our_question_is_no_key_however_late_it_comes() -> None:
+    now, told = [0.0], []
+    query = CursorQuery(lambda row, column: told.append((row, column)), lambda: now[0])
+    query.ask()
+    query.agent_wrote(b"nothing asked")
+    now[0] = ANSWER_TIMEOUT * 60
+    assert query.take(b"x\x1b[12;") + query.take(b"5Ry") == b"xy"
+    assert told == [(11, 4)] and not query.awaited
+    query.ask()
+    now[0] += ANSWER_TIMEOUT + 1
+    assert query.take(b"\x1b[1;1R") == b"" and told[1:] == [(0, 0)]
 
 
 class Shell(World):
@@ -89,6 +104,25 @@ def test_the_rows_of_the_shell_are_left_alone(rows: int, resized: bool) -> None:
         assert after["at"] == before["at"] and world.model.cursor == world.terminal.cursor
         top = world.terminal.cursor[1] - 2
         assert after["rows"][:top] == before["rows"][:top]
+
+
+@pytest.mark.parametrize("clusters", [False, True])
+def test_below_a_line_with_emoji_that_wraps_the_rows_are_known_from_the_cursor(clusters: bool) -> None:
+    world = Shell(5)
+    if clusters:
+        world.terminal.feed(b"\x1b[?2027h")
+    family = "\U0001f468\u200d\U0001f469\u200d\U0001f467"
+    world.output(("words " * 10 + family * 4 + " end\r\n").encode() + b"below\r\n" * 5 + b"> ")
+    before = world.shown()
+    sent(world)
+    lines = world.shown().split("\n")
+    first = next(y for y, line in enumerate(lines) if "below" in line)
+    assert "→ codex: sending" in "\n".join(lines[first:])
+    assert lines[:first] == before.split("\n")[:first]
+    world.output(b"typed")
+    world.pass_time(60.0)
+    world.lift()
+    assert world.shown().split("\n")[:-1] == before.split("\n")[:-1] and world.shown().endswith("> typed")
 
 
 def test_when_the_shell_has_scrolled_away_all_of_the_screen_is_there() -> None:

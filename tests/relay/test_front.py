@@ -23,8 +23,8 @@ from synapse.relay.keyboard import Keyboard
 from synapse.relay.overlay_layer import OverlayLayer
 from synapse.relay.pty import Pty, make_winsize, split_winsize
 from synapse.relay.reactor import READ, Reactor
+from tests.support.patience import PATIENCE
 
-PATIENCE = 10.0
 AGENT = ["sh", "-c", "stty raw -echo; printf 'ready\\033[?2004h'; exec cat"]  # then writes what it is typed
 
 
@@ -116,7 +116,6 @@ class World:
             link=link,
             injector=injector,
             clear=lambda line, behind: [],
-            on_keys=lambda: None,
             on_alternate_screen=lambda: False,
             log=print,
         )

@@ -9,9 +9,10 @@ import pytest
 
 from synapse.keys.typed import CLEARED, ESCAPE_TIMEOUT, SUBMITTED, TYPED
 from synapse.relay import wire
-from synapse.relay.injector import ELSEWHERE, Injector
-from synapse.relay.keyboard import DRAFT_LIMIT, Keyboard
+from synapse.relay.injector import Injector
+from synapse.relay.keyboard import Keyboard
 from synapse.relay.pty import make_winsize
+from synapse.relay.wire import DRAFT_LIMIT, ELSEWHERE
 
 ROUTING = b'{"names": ["codex"]}'
 
@@ -83,7 +84,6 @@ class Link:
 class World:
     def __init__(self) -> None:
         self.clock, self.agent, self.link = Clock(), Agent(), Link()
-        self.passed = 0
         clock: Any = self.clock
         agent: Any = self.agent
         link: Any = self.link
@@ -94,7 +94,6 @@ class World:
             link=link,
             injector=self.injector,
             clear=lambda line, behind: [(0.0, b"<clear>")],
-            on_keys=self._on_keys,
             on_alternate_screen=lambda: self.agent.alternate,
             log=print,
         )
@@ -102,25 +101,16 @@ class World:
     def draft(self) -> tuple[bool, str | None]:
         return self.keyboard.draft
 
-    def _on_keys(self) -> None:
-        self.passed += 1
-        self.told_before_echo = len(self.link.keys)
-
 
 @pytest.fixture
 def world() -> World:
     return World()
 
 
-def test_the_host_is_told_of_a_key_before_its_echo_is_read(world: World) -> None:
-    world.keyboard.take(b"hello\r")
-    assert world.told_before_echo == 1
-
-
 def test_keys_are_passed_on_and_counted_with_the_draft_they_leave(world: World) -> None:
     for data in (b"h", b"i", b"\x15", b"ok\r"):
         world.keyboard.take(data)
-    assert world.agent.typed == b"hi\x15ok\r" and world.passed == 4
+    assert world.agent.typed == b"hi\x15ok\r"
     assert world.link.keys == [
         (TYPED, 1, False, "h"),
         (TYPED, 2, False, "hi"),

@@ -252,7 +252,7 @@ def keyboard() -> tuple[Keyboard, Agent, Link]:
     agent, link = Agent(), Link()
     reactor = SimpleNamespace(later=lambda seconds, call: None)
     free = SimpleNamespace(busy=False, reserve=lambda: None, run=lambda steps: None)
-    parts: Any = (reactor, agent, link, free, lambda line, behind: [], lambda: None, lambda: False, print)
+    parts: Any = (reactor, agent, link, free, lambda line, behind: [], lambda: False, print)
     made = Keyboard(*parts)
     made.set_routing(b'{"names": ["codex"], "passthrough_on_fail": false}')
     return made, agent, link

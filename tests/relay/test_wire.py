@@ -1,8 +1,10 @@
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from synapse.relay import wire
 
+END = wire.SYNCHRONISED_END
 FRAMES = st.lists(st.tuples(st.integers(0, 255), st.binary(max_size=50)), max_size=10)
 
 
@@ -34,3 +36,21 @@ def test_output_that_follows_output_is_joined_and_keeps_its_place() -> None:
     joined = [(wire.OUTPUT, b"ab"), (wire.KEYS, b"k"), (wire.OUTPUT, b"c")]
     assert list(wire.joined(frames)) == joined
     assert list(wire.joined([])) == []
+
+
+@pytest.mark.parametrize(
+    ("pieces", "expected"),
+    [
+        ([b"B1", END], [b"B1" + END]),
+        ([b"B1", END, b"B2"], [b"B1", END, b"B2"]),
+        ([b"B1", END + b"B2"], [b"B1", END + b"B2"]),
+        ([b"B1" + END, b"B2" + END], [b"B1" + END + b"B2" + END]),
+        ([b"B1" + END, b"B2" + END, b"B3"], [b"B1" + END + b"B2" + END, b"B3"]),
+    ],
+)
+def test_output_is_cut_where_a_frame_of_synchronised_output_ends(
+    pieces: list[bytes], expected: list[bytes]
+) -> None:
+    """The host draws before the mark, which would show the screen without the drawing."""
+    joined = wire.joined([(wire.OUTPUT, piece) for piece in pieces])
+    assert [payload for _, payload in joined] == expected

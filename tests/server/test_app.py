@@ -15,6 +15,7 @@ import pytest
 from synapse.peers import control
 from synapse.registry import READY, Entry
 from tests.support.home import Home, wait
+from tests.support.patience import PATIENCE
 from tests.support.running import Lasting
 
 
@@ -36,7 +37,7 @@ def agent(running: Home) -> Entry:
 
 
 def get(entry: Entry, path: str, headers: dict[str, str] | None = None) -> tuple[int, object]:
-    connection = http.client.HTTPConnection("127.0.0.1", int(str(entry["port"])), timeout=10)
+    connection = http.client.HTTPConnection("127.0.0.1", int(str(entry["port"])), timeout=PATIENCE)
     connection.request("GET", path, headers=headers or {})
     response = connection.getresponse()
     body = json.loads(response.read())

@@ -51,7 +51,7 @@ def test_silence_is_broken_by_a_comment() -> None:
             yield b"data: 1\n\n"
 
         await EventStream(chunks(), ping=0.02)({"type": "http"}, wire.receive, wire.send)
-        assert wire.sent[0] == b": ping\n\n" and wire.sent[-2] == b"data: 1\n\n"
+        assert wire.sent[0] == b": keepalive\n\n" and wire.sent[-2] == b"data: 1\n\n"
 
     asyncio.run(test())
 

@@ -7,15 +7,29 @@ import os
 import re
 import shutil
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
 
-from synapse.server.app import private_app
+from synapse.delivery.question import Question
+from synapse.server.endpoints import private_endpoints, public_endpoints
+from synapse.server.questions import question_routes
 from synapse.tasks.engine import TaskEngine
 from synapse.tasks.store import TaskStore
+from synapse.watch.screen.questions import InputPrompt
 from tests.support.dialect_server import SELF, FakeExternalAgents, Server, served
+
+
+class OneQuestion:
+    asked = Question("3f9c01ab", "claude", InputPrompt("Run it? (y/n)", "confirmation", ["y", "n"]), 0.0)
+
+    def list(self) -> list[Question]:
+        return [self.asked]
+
+    async def answer(self, question_id: str, text: str, by: object) -> Question:
+        assert (question_id, text) == (self.asked.id, "y")
+        return self.asked
+
 
 PAGE = Path(__file__).parents[2] / "docs" / "http.md"
 
@@ -31,6 +45,7 @@ def test_every_curl_of_the_page_works() -> None:
         async def status() -> dict[str, str]:
             return {"status": "READY"}
 
+        server.app.include_router(question_routes(cast(Any, OneQuestion())))
         for command in commands:
             task_id = await server.send("ask go on?" if "/input" in command else "hello")
             if "/input" in command:
@@ -41,7 +56,7 @@ def test_every_curl_of_the_page_works() -> None:
             shell = await asyncio.create_subprocess_shell(
                 command.replace("curl ", "curl --fail-with-body --noproxy '*' ", 1),
                 stdout=asyncio.subprocess.PIPE,
-                env={**os.environ, "ID": task_id},
+                env={**os.environ, "ID": task_id, "QUESTION": OneQuestion.asked.id},
             )
             output, _ = await shell.communicate()
             assert shell.returncode == 0 and output, f"{command}\n{output.decode()}"
@@ -50,9 +65,11 @@ def test_every_curl_of_the_page_works() -> None:
 
 
 def test_every_endpoint_is_on_the_page() -> None:
-    nobody = cast(Any, SimpleNamespace(push=None, callbacks=None))  # the routes are only listed, not called
-    app = private_app(nobody, TaskEngine(TaskStore()), SELF, nobody, FakeExternalAgents())
+    nobody = cast(Any, None)  # the routes are only listed, not called
+    engine = TaskEngine(TaskStore())
+    public = public_endpoints(nobody, engine, nobody, SELF, nobody, FakeExternalAgents())
+    app = private_endpoints(public, nobody, engine)
     page = PAGE.read_text()
     for path in app.openapi()["paths"]:
-        named = re.sub(r"\\{\w+\\}", r"(\\$ID|weather|\\{\\w+\\})", re.escape(path))
+        named = re.sub(r"\\{\w+\\}", r"(\\$ID|\\$QUESTION|weather|\\{\\w+\\})", re.escape(path))
         assert re.search(rf"{named}(?![\w/-])", page), f"docs/http.md does not name {path}"

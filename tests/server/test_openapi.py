@@ -16,6 +16,7 @@ from schemathesis.generation import GenerationMode
 from schemathesis.specs.openapi.checks import negative_data_rejection, positive_data_acceptance
 
 from tests.support.dialect_server import FakeExternalAgents, serving
+from tests.support.patience import PATIENCE
 
 AnyCase = schemathesis.Case[Any]
 # A message of blanks is no message, whatever the schema can say; older ways to write a part are taken.
@@ -37,7 +38,7 @@ def url() -> Iterator[str]:
 
     thread = threading.Thread(target=lambda: loop.run_until_complete(serve()))
     thread.start()
-    assert ready.wait(20)
+    assert ready.wait(PATIENCE)
     yield found[0]
     loop.call_soon_threadsafe(over.set)
     thread.join()
@@ -61,6 +62,6 @@ def attempt(cases: SearchStrategy[AnyCase]) -> None:
     @settings(max_examples=4, phases=[Phase.generate], suppress_health_check=list(HealthCheck))
     @given(cases)
     def check(case: AnyCase) -> None:
-        case.call_and_validate(timeout=10, excluded_checks=OURS)
+        case.call_and_validate(timeout=PATIENCE, excluded_checks=OURS)
 
     check()

@@ -15,7 +15,7 @@ from a2a.types.a2a_pb2 import AgentCard
 from fastapi import FastAPI
 
 from synapse.server.about import About
-from synapse.server.app import HttpServer
+from synapse.server.http_server import HttpServer
 from synapse.server.push import PushSender
 from synapse.server.standard.card import agent_card
 from synapse.server.standard.convert import notification
@@ -25,6 +25,7 @@ from synapse.server.standard.routes import standard_routes
 from synapse.tasks.engine import Limits, TaskEngine
 from synapse.tasks.store import TaskStore
 from synapse.tasks.task import Json
+from tests.support.patience import PATIENCE
 from tests.support.scripted_courier import ScriptedCourier
 
 MakeEngine = Callable[[TaskStore, Limits], TaskEngine]
@@ -49,9 +50,9 @@ class Served:
         return (await self.http.post("/", json=body, headers=sent)).json()
 
 
-def about(url: str, grpc: str = "") -> About:
+def about(url: str, grpc_port: int = 0) -> About:
     return About(
-        grpc=grpc,
+        grpc_port=grpc_port,
         agent_id="0123456789abcdef",
         name="dummy",
         agent_type="dummy",
@@ -75,8 +76,7 @@ async def served(
     grpc_port: int | None = None,
 ) -> AsyncIterator[Served]:
     engine = make_engine(TaskStore(path), limits or Limits())
-    push = PushSender(engine.store, anywhere, notification, attempts=4, pause=0.01)
-    engine.store.on_event(push.task_changed)
+    push = PushSender(engine.store, anywhere, notification, pause=0.01)
     courier = ScriptedCourier(engine)
     # asyncio sets TCP_NODELAY only on sockets whose protocol is TCP.
     listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
@@ -90,7 +90,7 @@ async def served(
     async def status() -> dict[str, str]:
         return {"status": "READY"}
 
-    described = about(url, f"127.0.0.1:{grpc_port}" if grpc_port else "")
+    described = about(url, grpc_port or 0)
     card = functools.partial(agent_card, described, strict=strict, token_set=True, full=True)
     handler = make_handler(engine, push, card if token_set else None)
     app.routes.extend(
@@ -98,9 +98,9 @@ async def served(
     )
     server = HttpServer(app, listener)
     await server.open()
-    grpc_server = (await open_grpc(handler, described.grpc))[0] if grpc_port else None
+    grpc_server = (await open_grpc(handler, f"127.0.0.1:{grpc_port}"))[0] if grpc_port else None
     try:
-        async with httpx.AsyncClient(base_url=url, timeout=20, trust_env=False, verify=False) as client:
+        async with httpx.AsyncClient(base_url=url, timeout=PATIENCE, trust_env=False, verify=False) as client:
             yield Served(url, engine, courier, push, client)
     finally:
         closing = asyncio.create_task(server.close())
@@ -131,6 +131,6 @@ def code(answer: Json) -> int:
 
 
 async def until(condition: Callable[[], object]) -> None:
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(PATIENCE):
         while not condition():
             await asyncio.sleep(0.005)

@@ -30,7 +30,7 @@ class ScriptedCourier:
     def wake(self) -> None:
         self._news.set()
 
-    async def answer(self, task: Task, text: str, by: Json | None) -> None:
+    async def answer(self, task: Task, text: str, by: Json | None, question: str = "") -> None:
         if by == {"id": "stranger"}:
             raise NotAllowed("stranger may not answer: the profile does not allow it.")
         if self._answer is None or self._answer.done():

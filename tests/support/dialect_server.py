@@ -15,15 +15,16 @@ import httpx
 from fastapi import FastAPI
 
 from synapse.server.about import About
-from synapse.server.app import HttpServer
 from synapse.server.dialect.callbacks import Callbacks
 from synapse.server.dialect.external import ExternalClient, ExternalFailed
 from synapse.server.dialect.routes import dialect_routes
 from synapse.server.docs_page import docs_routes
+from synapse.server.http_server import HttpServer
 from synapse.tasks.engine import Limits, TaskEngine
 from synapse.tasks.store import TaskStore
 from synapse.tasks.task import Json
 from tests.support.dialect_courier import ScriptedCourier
+from tests.support.patience import PATIENCE
 
 SELF = About(
     agent_id="a" * 64,
@@ -41,8 +42,8 @@ class Server:
         self.engine = TaskEngine(TaskStore(str(path) if path else ":memory:", "run-1"), Limits(**limits))
         self.courier = ScriptedCourier(self.engine)
         self.posted: list[tuple[str, dict[str, Any]]] = []
-        callbacks = Callbacks(self._check, lambda url, body: self.posted.append((url, body)))
-        self.engine.store.on_event(callbacks.task_changed)
+        callbacks = Callbacks(self.engine.store, self._check)
+        callbacks.send = lambda owed: self.posted.extend((o.url, json.loads(o.body)) for o in owed)  # type: ignore[method-assign]
         self.app = FastAPI(title="Synapse: claude", docs_url=None, redoc_url=None)
         self.app.include_router(dialect_routes(self.engine, SELF, callbacks, external))
         self.app.include_router(docs_routes())
@@ -66,7 +67,7 @@ class Server:
         return str(response.json()["task"]["id"])
 
     async def until(self, task_id: str, *states: str) -> dict[str, Any]:
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(PATIENCE):
             while (task := (await self.get(f"/tasks/{task_id}")).json())["state"] not in states:
                 await asyncio.sleep(0.005)
         return dict(task)
@@ -88,7 +89,7 @@ async def serving(
     http = HttpServer(server.app, listener)
     await http.open()
     port = listener.getsockname()[1]
-    server.client = httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}", timeout=20, trust_env=False)
+    server.client = httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}", timeout=PATIENCE, trust_env=False)
     try:
         async with asyncio.timeout(patience):
             yield server

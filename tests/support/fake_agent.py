@@ -29,7 +29,10 @@ class Answering:
     def __init__(self, scope: Scope, body: bytes, send: Send) -> None:
         self.path: str = scope["path"]
         self.headers = {name.decode(): value.decode() for name, value in scope["headers"]}
-        self.body: Any = json.loads(body) if body else None
+        self.text = body.decode()
+        is_json = self.headers.get("content-type", "").startswith("application/json")
+        self.body: Any = json.loads(body) if body and is_json else None
+        self.query = scope["query_string"].decode()
         self._send = send
 
     async def json(self, document: object, status: int = 200, **headers: str) -> None:
@@ -37,7 +40,11 @@ class Answering:
         await self._send({"type": "http.response.body", "body": json.dumps(document).encode()})
 
     async def result(self, document: object) -> None:
-        await self.json({"jsonrpc": "2.0", "id": 1, "result": document})
+        await self.json({"jsonrpc": "2.0", "id": self._id, "result": document})
+
+    @property
+    def _id(self) -> object:
+        return self.body.get("id") if isinstance(self.body, dict) else None
 
     async def begin(self, status: int = 200, kind: str = "text/event-stream", **headers: str) -> None:
         said = [(b"content-type", kind.encode()), *((n.encode(), v.encode()) for n, v in headers.items())]
@@ -48,7 +55,7 @@ class Answering:
         await asyncio.sleep(0)
 
     async def event(self, result: object) -> None:
-        rpc = {"jsonrpc": "2.0", "id": 1, "result": result}
+        rpc = {"jsonrpc": "2.0", "id": self._id, "result": result}
         await self.piece(b"data: " + json.dumps(rpc).encode() + b"\n\n")
 
     async def end(self) -> None:

@@ -11,7 +11,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -20,9 +20,10 @@ import pytest
 from synapse.base import paths, processes
 from synapse.registry import AgentRegistry, Entry
 from synapse.testing import Terminal
+from tests.support.patience import PATIENCE
 
 
-def wait(condition: Callable[[], object], what: str, patience: float = 30.0) -> None:
+def wait(condition: Callable[[], object], what: str, patience: float = PATIENCE) -> None:
     """Wait until `condition` holds, with a deadline."""
     deadline = time.monotonic() + patience
     while not condition():
@@ -70,7 +71,7 @@ class Home:
             input=input,
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=2 * PATIENCE,
         )
         if check:
             assert done.returncode == 0, f"{words}: {done.returncode}\n{done.stdout}{done.stderr}"
@@ -123,7 +124,7 @@ class Home:
                     found.append(int(name))
         return found
 
-    def wait_no_process(self, patience: float = 30.0) -> None:
+    def wait_no_process(self, patience: float = PATIENCE) -> None:
         wait(lambda: not self.processes(), "end of every process", patience)
 
 
@@ -142,14 +143,16 @@ def new_home() -> Iterator[Home]:
     try:
         yield made
         for entry in made.agents().values():
-            os.kill(int(str(entry["pid"])), signal.SIGTERM)
-        deadline = time.monotonic() + 20
+            with suppress(ProcessLookupError):  # it has ended meanwhile
+                os.kill(int(str(entry["pid"])), signal.SIGTERM)
+        deadline = time.monotonic() + PATIENCE
         while (left := made.processes()) and time.monotonic() < deadline:
             time.sleep(0.02)
         assert not left, f"left running: {[_describe(pid) for pid in left]}"
     finally:
         for pid in left or made.processes():
-            os.kill(pid, signal.SIGKILL)
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
         with made.ours():
             shutil.rmtree(
                 paths.runtime_dir(), ignore_errors=True

@@ -23,6 +23,7 @@ from synapse.peers.task import A2ATask, Json
 from synapse.registry import READY, AgentRegistry, Entry
 from synapse.tasks.engine import TaskEngine
 from synapse.tasks.store import TaskStore
+from tests.support.patience import PATIENCE
 
 ROUTING = InputRouting(enabled=True, pattern="", feedback="inline", passthrough_on_fail=True)
 
@@ -68,7 +69,7 @@ class DeskPeer(LocalPeer):
         self.client.patience, self.client.event = timeout, waiting["on_event"]
         return await asyncio.shield(self.client.reply)
 
-    async def answer(self, task_id: str, text: str) -> None:
+    async def answer(self, task_id: str, text: str, question: str = "") -> None:
         self.client.answers.append(text)
 
 
@@ -150,7 +151,7 @@ def with_desk(path: Path, test: Callable[[Desk], Awaitable[None]]) -> None:
         registry.register(f"id-{name}", "dummy", 8200, READY, name=name, working_dir="/here")
 
     async def main() -> None:
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(PATIENCE):
             await test(Desk(path, registry))
 
     asyncio.run(main())

@@ -11,7 +11,7 @@ from synapse.messages.display import Display
 from synapse.messages.inbox import Action, Inbox
 from synapse.relay import wire
 from synapse.relay.link import LOOK_AFTER
-from synapse.relay.overlay_layer import OverlayLayer, unfinished
+from synapse.relay.overlay_layer import OverlayLayer, parts, unfinished
 from synapse.terminal.ghostty import GhosttyScreen
 from tests.support.note_view import NoteView
 
@@ -46,8 +46,9 @@ class World:
         self._numbers = itertools.count()
         self.on_view: Callable[[], None] | None = None  # called with every picture that the terminal shows
         self._begun = b""  # the beginning of a sequence
-        self._gathered: list[bytes] = []  # frames of output that the host will be sent together
+        self._gathered: list[tuple[int, bytes]] = []  # frames of output that the host will be sent together
         self._handed_at = -1.0
+        self.stalled = False  # the host does nothing
         self.answers = True  # whether the terminal answers the query for its cursor
         self.display = Display(
             *(self.inbox, self.model, lambda: self.written_host, self.to_relay.append, self._later),
@@ -61,33 +62,31 @@ class World:
 
     def output(self, data: bytes) -> None:
         """As Front and Relay do it: output waits for its drawing, and the host gets it every 3 ms."""
-        if self.layer.erase or self._begun:
+        if self.layer.follows or self._begun:
             data = self._begun + data
             end = len(data) - unfinished(data)
             self._begun, data = data[end:], data[:end]
         self.written_relay += len(data)
-        if not self.layer.erase or not self.layer.wait(data, self.now):
+        if not self.layer.follows or not self.layer.wait(data, self.now):
             self.show(self.layer.remove() + data)
             self._hand_over()
             self.to_host.append(wire.pack(wire.OUTPUT, data))
             return
         if self.layer.due is not None:
             self._later(self.layer.due - self.now, self._release)
-        first, *rest = data.split(wire.SYNCHRONISED_END)
-        for part in (first, *(wire.SYNCHRONISED_END + part for part in rest)):
-            if part:
-                self._gathered.append(wire.pack(wire.OUTPUT, part))
-        self._later(max(self._handed_at + LOOK_AFTER - self.now, 0.0), self._hand_over)
+        self._gathered += ((wire.OUTPUT, part) for part in parts(data))
+        wait = LOOK_AFTER if self.layer.is_frame_open else self._handed_at + LOOK_AFTER - self.now
+        self._later(max(wait, 0.0), self._hand_over)
 
     def _hand_over(self) -> None:
         if self._gathered:
             self._handed_at = self.now
-            self.to_host += self._gathered
+            self.to_host += (wire.pack(*frame) for frame in wire.joined(self._gathered))
             self._gathered.clear()
 
     def _release(self) -> None:
         if self.layer.due is not None and self.layer.due <= self.now:
-            self.show(self.layer.remove())
+            self.show(self.layer.release(self.now))
 
     def show(self, data: bytes) -> None:
         """One write to the terminal. It shows what it has at each end of synchronised output, and after the
@@ -152,8 +151,8 @@ class World:
         self.now = end
 
     def settle(self) -> None:
-        while self.to_host or self.to_relay:
-            if self.to_host:
+        while (self.to_host and not self.stalled) or self.to_relay:
+            if self.to_host and not self.stalled:
                 self.host_turn()
             if self.to_relay:
                 self.relay_turn()

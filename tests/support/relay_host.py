@@ -72,10 +72,20 @@ def relay(folder: Path, profile_name: str, arguments: list[str]) -> int:
     listener.bind(str(folder / "attach"))
     listener.listen()
     made = Relay(
-        pty, link, listener, console, (b"\x1d", b"d"), (b"\x1d", b"o"), clear, lambda: None, write_log
+        pty,
+        link,
+        listener,
+        console,
+        detach_keys=(b"\x1d", b"d"),
+        overlay_keys=(b"\x1d", b"o"),
+        clear=clear,
+        on_ready=lambda: None,
+        on_heartbeat=lambda: None,
+        log=write_log,
     )
     status = made.run()
-    link.close(1.0)
+    link.say_goodbye()
+    link.wait_drained(1.0)
     return status
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import httpx
 
 from tests.support.home import Home, new_home, wait
+from tests.support.patience import PATIENCE
 
 ENDED = ("completed", "failed", "canceled")
 
@@ -19,7 +20,7 @@ class Agent:
     def __init__(self, home: Home, name: str = "a") -> None:
         self.home = home
         self.name = name
-        self.http = httpx.Client(base_url=f"http://127.0.0.1:{home.agents()[name]['port']}", timeout=20)
+        self.http = httpx.Client(base_url=f"http://127.0.0.1:{home.agents()[name]['port']}", timeout=PATIENCE)
 
     def send(self, text: str, priority: int = 1) -> str:
         answer = self.http.post(f"/tasks/send-priority?priority={priority}", json={"message": text})

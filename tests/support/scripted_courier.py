@@ -29,7 +29,7 @@ class ScriptedCourier:
     def wake(self) -> None:
         asyncio.get_running_loop().call_soon(self._look)
 
-    async def answer(self, task: Task, text: str, by: Json | None) -> None:
+    async def answer(self, task: Task, text: str, by: Json | None, question: str = "") -> None:
         if by and by.get("id") == "stranger":
             raise NotAllowed("a stranger may not answer what the agent asks.")
         assert self._answer is not None

@@ -17,7 +17,8 @@ from starlette.types import ASGIApp as App
 from starlette.types import Message, Receive, Scope, Send
 
 from synapse.server.access.connections import Connection
-from synapse.server.app import HttpServer
+from synapse.server.http_server import HttpServer
+from tests.support.patience import PATIENCE
 
 Answer = tuple[int, dict[str, str], Any]
 
@@ -52,13 +53,13 @@ def serving(app: App, connection: type[Connection] = Connection, host: str = "12
 
     thread = threading.Thread(target=lambda: uvloop.run(run()))
     thread.start()
-    assert is_ready.wait(10)
+    assert is_ready.wait(PATIENCE)
     try:
         yield port
     finally:
         loop, closing = ready[0]
         loop.call_soon_threadsafe(closing.set)
-        thread.join(10)
+        thread.join(PATIENCE)
         assert not thread.is_alive()
 
 
@@ -70,7 +71,7 @@ def ask(
     headers: dict[str, str] | None = None,
     host: str = "127.0.0.1",
 ) -> Answer:
-    connection = http.client.HTTPConnection(host, port, timeout=30)
+    connection = http.client.HTTPConnection(host, port, timeout=PATIENCE)
     try:
         chunked = body is not None and not isinstance(body, bytes)
         connection.request(method, path, body, headers or {}, encode_chunked=chunked)
@@ -82,7 +83,7 @@ def ask(
         connection.close()
 
 
-def raw(port: int, *pieces: bytes, patience: float = 10.0) -> bytes:
+def raw(port: int, *pieces: bytes, patience: float = PATIENCE) -> bytes:
     """Send the pieces unchanged; returns everything that comes back until the server closes."""
     with socket.create_connection(("127.0.0.1", port), patience) as sock:
         for piece in pieces:

@@ -13,6 +13,7 @@ import pytest
 
 from synapse.tasks import database
 from synapse.tasks.database import Database, Statement
+from tests.support.patience import PATIENCE
 
 SCHEMA = "CREATE TABLE IF NOT EXISTS notes (number INTEGER PRIMARY KEY, text TEXT UNIQUE);"
 
@@ -76,7 +77,7 @@ def test_what_waits_is_written_without_another_use(path: str) -> None:
         other.execute("BEGIN EXCLUSIVE")
         db.write(add("later"))
         other.execute("COMMIT")
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(PATIENCE):
             while not db.saved:
                 await asyncio.sleep(0.001)
         assert other.execute("SELECT text FROM notes").fetchall() == [("later",)]
@@ -115,14 +116,15 @@ def test_a_full_disk_delays_writes_until_there_is_room(path: str) -> None:
 
 
 def test_a_file_that_cannot_be_opened_is_tried_again(tmp_path: Path) -> None:
-    folder = tmp_path / "missing"
+    folder = tmp_path / "blocked"
+    folder.write_text("")
     db = Database(str(folder / "notes.db"), SCHEMA, 1)
-    assert "No such file" in db.trouble
+    assert "File exists" in db.trouble
     assert notes(db) == []
     db.write(add("kept"))
     with pytest.raises(sqlite3.OperationalError):
         db.insert(add("refused"))
-    folder.mkdir()
+    folder.unlink()
     assert db.insert(add("taken")) == 1
     assert notes(db) == ["taken", "kept"]
 

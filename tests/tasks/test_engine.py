@@ -33,6 +33,7 @@ from synapse.tasks.task import (
 )
 from tests.support.dialect_courier import KILOBYTE, ScriptedCourier
 from tests.support.parking import park
+from tests.support.patience import PATIENCE
 
 
 def engine_of(path: Path | None = None, run: str = "run-1", **limits: int) -> TaskEngine:
@@ -48,7 +49,7 @@ def with_courier(test: Callable[[TaskEngine, ScriptedCourier], Coroutine[Any, An
         engine = engine_of()
         courier = ScriptedCourier(engine)
         try:
-            async with asyncio.timeout(20):
+            async with asyncio.timeout(PATIENCE):
                 await test(engine, courier)
         finally:
             await courier.close()
@@ -410,7 +411,7 @@ def test_when_the_agent_is_gone_everything_fails_with_the_reason() -> None:
     async def test(engine: TaskEngine, courier: ScriptedCourier) -> None:
         tasks = [say(engine, "hold"), say(engine, "never")]
         await asyncio.sleep(0.01)
-        engine.fail_all({"code": "AGENT_GONE", "message": "exit status 1"})
+        engine.end({"code": "AGENT_GONE", "message": "exit status 1"})
         courier.release.set()
         await asyncio.sleep(0.01)
         for task in tasks:
@@ -507,7 +508,7 @@ def test_an_agent_that_is_gone_before_its_new_host_has_looked_fails_what_the_old
 ) -> None:
     task = say(engine_of(tmp_path / "db"), "do it")
     after = engine_of(tmp_path / "db")
-    after.fail_all({"code": "AGENT_GONE", "message": "exit status 1"})
+    after.end({"code": "AGENT_GONE", "message": "exit status 1"})
     found = after.store.get(task.id)
     assert found.state == "failed" and found.error and found.error["message"] == "exit status 1"
 

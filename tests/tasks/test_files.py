@@ -26,3 +26,14 @@ def test_a_file_keeps_to_its_folder(tmp_path: Path) -> None:
     part = {"type": "file", "name": "../../.evil", "bytes": base64.b64encode(b"x").decode()}
     kept = keep_files(str(tmp_path), "t", {"role": "user", "parts": [part]})["parts"][0]["path"]
     assert kept == str(tmp_path / "files" / "t" / "evil") and Path(kept).stat().st_mode & 0o777 == 0o600
+
+
+def test_files_of_one_name_are_all_kept_and_a_repeated_message_names_the_same_paths(tmp_path: Path) -> None:
+    def part(content: bytes) -> dict[str, str]:
+        return {"type": "file", "name": "a.txt", "bytes": base64.b64encode(content).decode()}
+
+    message = {"role": "user", "parts": [part(b"one"), part(b"two"), part(b"one"), part(b"three")]}
+    for _ in range(2):
+        kept = [Path(found["path"]) for found in keep_files(str(tmp_path), "t", message)["parts"]]
+        assert [path.name for path in kept] == ["a.txt", "a-2.txt", "a.txt", "a-3.txt"]
+        assert [path.read_bytes() for path in kept] == [b"one", b"two", b"one", b"three"]

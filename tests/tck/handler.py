@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator
 
-from a2a.server.context import ServerCallContext
 from a2a.types import a2a_pb2 as pb
 
 from synapse.base.states import COMPLETED
-from synapse.server.standard.handler import A2AHandler, Event
+from synapse.server.standard.handler import A2AHandler, Context, Event
 from synapse.tasks.engine import Limits, TaskEngine
 from synapse.tasks.store import TaskStore
 from synapse.tasks.task import Json, Task
@@ -58,16 +57,13 @@ class StandIn(KitEngine):
 class KitHandler(A2AHandler):
     """What no agent in a terminal can do, it does itself: answer with a bare message."""
 
-    async def on_message_send(
-        self, params: pb.SendMessageRequest, context: ServerCallContext
-    ) -> pb.Task | pb.Message:
+    async def on_message_send(self, params: pb.SendMessageRequest, context: Context) -> pb.Task | pb.Message:
         if directive(params.message.message_id, "1.0") == MESSAGE:
             return _message(params)
-        task: pb.Task = await super().on_message_send(params, context)
-        return task
+        return await super().on_message_send(params, context)
 
     async def on_message_send_stream(
-        self, params: pb.SendMessageRequest, context: ServerCallContext
+        self, params: pb.SendMessageRequest, context: Context
     ) -> AsyncGenerator[Event, None]:
         if directive(params.message.message_id, "1.0") == MESSAGE:
             yield _message(params)

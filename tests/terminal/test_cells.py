@@ -4,13 +4,16 @@ import unicodedata
 import pytest
 
 from synapse.cli.list import table
+from synapse.cli.shared.page import Page
 from synapse.registry import Entry
-from synapse.terminal.cells import aligned, char_width, crop, width
+from synapse.terminal.cells import char_width, crop, width
 from synapse.terminal.ghostty import GhosttyScreen
 
 
 def test_columns_are_measured_in_cells() -> None:
-    lines = aligned([("NAME", "PORT"), ("レビュー", "8100"), ("e\u0301te", "8101"), ("a", "8102")])
+    lines = Page(0, False).table(
+        [("NAME", "PORT"), ("レビュー", "8100"), ("e\u0301te", "8101"), ("a", "8102")]
+    )
     assert lines == ["NAME      PORT", "レビュー  8100", "e\u0301te       8101", "a         8102"]
 
 
@@ -31,13 +34,13 @@ def test_the_list_of_agents_stays_in_line() -> None:
         }
         for name, working_dir in (("査読者", "/tmp/作業"), ("b", "/tmp/work"))
     ]
-    lines = table(entries)
+    lines = table(entries, Page(0, False))
     starts = [
         width(lines[0].partition("DIRECTORY")[0]),
         *(width(line.partition("/")[0]) for line in lines[1:]),
     ]
     assert len(set(starts)) == 1
-    assert all(width(line) <= 45 for line in table(entries, 45))
+    assert all(width(line) <= 45 for line in table(entries, Page(45, False)))
 
 
 EXCEPTIONS = [

@@ -16,7 +16,9 @@ from hypothesis import strategies as st
 
 from synapse.terminal.avt import AvtScreen
 from synapse.terminal.ghostty import GhosttyScreen
-from synapse.terminal.screen import Screen, make_screen
+from synapse.terminal.screen import Cell, Screen, make_screen
+from synapse.terminal.styles import style_of
+from tests.support.home import Home, wait
 
 RECORDINGS = sorted(Path(__file__).parents[1].glob("recordings/*/*/session.cast.gz"))
 Maker = Callable[[int, int], Screen]
@@ -36,6 +38,9 @@ def replay(screen: Screen, steps: list[tuple[str, str]]) -> None:
         elif kind == "r":
             cols, _, rows = data.partition("x")
             screen.resize(int(cols), int(rows))
+
+
+VARIATION = "\ufe0e"  # the character before it is drawn as text, not as an emoji
 
 
 @pytest.mark.parametrize("path", RECORDINGS, ids=lambda p: f"{p.parent.parent.name}-{p.parent.name}")
@@ -64,6 +69,8 @@ def test_the_two_emulators_agree(path: Path) -> None:
     cols, rows, steps = events(path)
     if any(kind == "r" for kind, _ in steps):
         return  # they reflow differently; the snapshot test covers these
+    if any(VARIATION in data for _, data in steps):
+        return  # in avt it has a cell of its own
     one, other = GhosttyScreen(cols, rows), AvtScreen(cols, rows)
     replay(one, steps)
     replay(other, steps)
@@ -131,6 +138,49 @@ def test_no_bytes_and_no_size_make_it_fail(make: Maker, chunks: list[bytes]) -> 
             screen.resize(index % 7, index % 3)
         screen.text()
     screen.contents(), screen.ansi(), screen.snapshot(), screen.cursor, screen.title
+
+
+def test_the_emulator_where_there_is_no_libghostty() -> None:
+    """As on a platform without a build of it: nothing of it is installed."""
+    program = (
+        "import sys; sys.modules['pyghostty'] = None\n"
+        "from synapse.terminal.screen import make_screen\n"
+        "screen = make_screen(20, 5); screen.feed(b'hello'); print(screen.name, screen.text())\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert (done.stdout, done.stderr) == ("avt hello\n", "")
+
+
+def test_an_agent_without_libghostty(home: Home) -> None:
+    home.env["SYNAPSE_SCREEN"] = "avt"
+    home.run("start", "dummy", "--name", "a", "--", "--tui")
+    assert home.run("send", "a", "--return", "say 日本").stdout == "日本\n"
+    assert "日本" in home.run("screen", "a").stdout
+    assert "composer: empty" in home.run("why", "a").stdout
+    home.run("keys", "a", "a draft")
+    wait(lambda: "composer: draft: 'a draft'" in home.run("why", "a").stdout, "the draft to be seen")
+
+
+@pytest.mark.parametrize("path", RECORDINGS, ids=lambda p: f"{p.parent.parent.name}-{p.parent.name}")
+def test_both_read_the_same_cells(path: Path) -> None:
+    """Text, widths, styles and which rows go on below. They differ in how they wrap again after a resize."""
+    cols, rows, steps = events(path)
+    if any(kind == "r" for kind, _ in steps):
+        pytest.skip("has a resize")
+    if any(VARIATION in data for _, data in steps):
+        pytest.skip("avt gives a variation selector a cell of its own")
+    one, other = GhosttyScreen(cols, rows), AvtScreen(cols, rows)
+    for part in range(4):
+        for screen in (one, other):
+            replay(screen, steps[len(steps) * part // 4 : len(steps) * (part + 1) // 4])
+        for left, right in zip(one.rows(0, rows), other.rows(0, rows), strict=True):
+            assert list(map(look, left.cells)) == list(map(look, right.cells))
+            assert left.wrapped == right.wrapped
+
+
+def look(cell: Cell) -> object:
+    style = style_of(cell.sgr)._replace(bold=False)  # avt has bold or faint, ghostty both at once
+    return (cell.text, cell.width, style) if cell.text.strip() else style.background
 
 
 def test_the_emulator_can_be_chosen(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -528,3 +528,47 @@ def test_codex_without_a_status_line_is_ready_if_it_says_so() -> None:
     codex.writes("\x1b[2J\x1b[H\r\n  >_ OpenAI Codex (v0.166.0)\r\n     ~/work\r\n\r\n")
     codex.writes("› Ask Codex to do anything\r\n\r\n\r\n  ? for shortcuts\x1b]7501;state=idle:app=codex\x07")
     assert codex.after(5) == READY
+
+
+FRAME = "\x1b[?2026h\x1b[39m\x1b[49m\x1b[0m\x1b[?2026l"
+MCP_MENU = (
+    "\x1b[2J\x1b[H\x1b[?25l• I use a tool.\r\n\r\n◦ Calling\r\n\r\n"
+    '  Allow the x MCP server to run tool "y"?\r\n\r\n'
+    "  › 1. Allow   Run the tool\r\n    2. Cancel  Do not\r\n  enter to submit | esc to cancel"
+)
+
+
+def test_a_question_is_seen_while_the_output_never_pauses() -> None:
+    codex = Agent("codex")
+    codex.writes("\x1b]7501;state=blocked:app=codex:kind=permission\x07" + MCP_MENU)
+    for number in range(60):  # three seconds
+        codex.writes("\x1b[3;1H" + "•◦"[number // 12 % 2] if number % 12 == 0 else FRAME)
+        codex.after(0.05)
+        if number > 25:
+            prompt = codex.observer.prompt
+            assert prompt is not None and prompt.options == ["Allow", "Cancel"], number
+            assert codex.observer.has_seen_all and codex.observer.verdict.status == INPUT_REQUIRED, number
+            assert codex.observer.composer.state == DIALOG
+    codex.writes("\x1b[2J\x1b[H• I use a tool.\r\n")
+    codex.after(0.2)
+    assert codex.observer.prompt is None
+
+
+def test_a_question_that_is_asked_again_after_a_key_is_looked_at_again() -> None:
+    codex = Agent("codex")
+    codex.writes(MCP_MENU)
+    codex.after(1)
+    assert codex.observer.prompt is not None and codex.observer.has_seen_all
+    codex.observer.key(False, codex.now)
+    codex.writes(MCP_MENU)
+    assert not codex.observer.has_seen_all
+    codex.after(1)
+    assert codex.observer.prompt is not None and codex.observer.has_seen_all
+
+
+def test_what_the_output_shows_for_a_moment_is_no_question() -> None:
+    codex = Agent("codex")
+    for number in range(40):
+        codex.writes(MCP_MENU if number % 8 == 0 else f"\x1b[2J\x1b[Hline {number}")
+        codex.after(0.1)
+        assert codex.observer.prompt is None, number

@@ -1,13 +1,15 @@
 """Claude Code: hooks given by --settings, and the session's transcript."""
 
+import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from synapse.agents.base import HOOK, TRANSCRIPT, Channel, Surroundings, text_of
+from synapse.agents.base import HOOK, TRANSCRIPT, Channel, Surroundings, mark_in, text_of
 from synapse.agents.errors import ReportedError, text_in
 from synapse.agents.facts import (
     Denied,
     Fact,
+    FileChanged,
     PromptAccepted,
     Said,
     StateSeen,
@@ -21,6 +23,7 @@ from synapse.registry import INPUT_REQUIRED, PROCESSING, READY
 
 _INTERRUPTED = "[Request interrupted by user"
 _REJECTED = "User rejected tool use"
+_NOTIFIED = "<task-notification>"  # what the CLI itself submits when an agent in the background has finished
 _ERRORS = {
     "authentication_failed": "LOGIN_REQUIRED",
     "oauth_org_not_allowed": "LOGIN_REQUIRED",
@@ -30,7 +33,14 @@ _ERRORS = {
 
 
 _INPUT_TOKENS = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
+_EDITORS = {  # the tools that change a file, with the argument that names it
+    "Edit": "file_path",
+    "MultiEdit": "file_path",
+    "Write": "file_path",
+    "NotebookEdit": "notebook_path",
+}
 _NO_REQUEST = ("UserPromptSubmit", "Stop", "StopFailure", "SessionStart", "SessionEnd")
+_GOES_ON = "Stop, with agents in the background"
 _STATES = {  # by hook
     "UserPromptSubmit": PROCESSING,
     "PostToolUse": PROCESSING,
@@ -39,37 +49,101 @@ _STATES = {  # by hook
     "Notification permission_prompt": INPUT_REQUIRED,
     "Notification idle_prompt": READY,
     "Stop": READY,
+    _GOES_ON: PROCESSING,
     "StopFailure": READY,
     "SessionStart after /compact": READY,
 }
 
 
 class ClaudeChannel(Channel):
+    """Its page of agents moves the conversation into a server that the user's other terminals share, and can
+    begin others there, with the same hooks. The conversation shown here is known by its id, or because it got
+    what was submitted here."""
+
     name = "claude"
     tells = tells_all = True
+    session_variable = "CLAUDE_CODE_SESSION_ID"
 
     def __init__(self, surroundings: Surroundings) -> None:
         super().__init__(surroundings)
+        self.read_session()
+        self._others: set[str] = set()  # conversations that are not shown here
+        self._submitted = ""  # the last text of which that is known
+        self._refused: Mapping[str, Any] = {}  # the last event of a conversation that is not known
         self._transcript: JsonlTail | None = None
         self._hooked = False
+        self._said = ""  # the last text of this turn in the transcript
+        self._has_stopped = self._unkept = False  # once; and no transcript was there after that
         self._requests: list[ToolRequest] = []  # the hook comes before the dialog is drawn
         self._compacting = False  # by the human's /compact; a compaction within a turn does not end it
+        # Agents that run in the background, by id: all that are known, and those that this turn waits for.
+        self._background: frozenset[str] = frozenset()
+        self._awaited: frozenset[str] = frozenset()
+        self._at_rest = False  # it has stopped, whatever runs in the background
+
+    def submitted(self, text: str | None = None) -> None:
+        self._submitted = text or self._submitted
+        if self._refused and self._is_submitted(self._refused):  # its hook was faster than the key
+            self.keep_session(text_of(self._refused.get("session_id")))
+            self._refused = {}
+
+    def knows(self, event: Mapping[str, Any]) -> bool:
+        session = text_of(event.get("session_id"))
+        if not session or session == self.session or self._is_submitted(event):
+            return bool(session)
+        self._refused = event
+        return False
+
+    def _is_submitted(self, event: Mapping[str, Any]) -> bool:
+        """Whether it is the prompt that was submitted here."""
+        if event.get("hook_event_name") != "UserPromptSubmit" or not self._submitted:
+            return False
+        prompt = text_of(event.get("prompt"))
+        mark = mark_in(self._submitted)
+        if mark or mark_in(prompt):
+            return mark == mark_in(prompt)
+        return prompt.split() == self._submitted.split()
+
+    def _is_shown(self, event: Mapping[str, Any]) -> bool:
+        """Whether the event is about the conversation that is shown here, which may have changed."""
+        session = text_of(event.get("session_id"))
+        if not session or self.knows(event):
+            self._others.discard(session)
+        elif (
+            self.session
+            and event.get("hook_event_name") == "SessionStart"
+            and event.get("source") == "startup"
+        ):
+            self._others.add(session)  # `startup` comes once for each process
+        if session in self._others:
+            return False
+        if session and session != self.session:
+            self.keep_session(session)
+        return True
 
     def on_event(self, event: Mapping[str, Any]) -> list[Fact]:
         self._hooked = True
+        if not self._is_shown(event):
+            return []
         name = str(event.get("hook_event_name", ""))
+        if name == "Stop" and not event.get("agent_id") and self._goes_on(event):
+            name = _GOES_ON
         self._take_request(name, event)
+        changed = _changed_file(event) if name == "PostToolUse" else []
         if event.get("agent_id"):  # `agent_type` alone is a session started with --agent
             # A subagent: the turn continues, whatever it does, unless it asks.
             asks = name == "PermissionRequest"
-            return [StateSeen(HOOK, (INPUT_REQUIRED if asks else PROCESSING,), f"hook {name} of a subagent")]
+            state = INPUT_REQUIRED if asks else PROCESSING
+            return [*changed, StateSeen(HOOK, (state,), f"hook {name} of a subagent")]
         self._follow(event.get("transcript_path"), fresh=name == "SessionStart")
-        facts = self.poll()
+        self._at_rest = name in (_GOES_ON, "Stop")
+        facts = [*self.poll(), *changed]
         if name == "UserPromptSubmit":
-            facts.append(PromptAccepted(HOOK, text_of(event.get("prompt"))))
+            facts += self._prompted(text_of(event.get("prompt")))
         elif name == "Stop":
             message = event.get("last_assistant_message")
             reply = message if isinstance(message, str) else None
+            self._has_stopped = True
             facts.append(TurnEnded(HOOK, "completed", reply))
         elif name == "StopFailure":
             facts.append(TurnEnded(HOOK, "failed", None, dict(event)))
@@ -85,6 +159,36 @@ class ClaudeChannel(Channel):
         if name in _STATES:
             facts.append(StateSeen(HOOK, (_STATES[name],), f"hook {name}"))
         return facts
+
+    def _prompted(self, prompt: str) -> list[Fact]:
+        if self._awaited and prompt.startswith(_NOTIFIED):
+            return []  # the turn that started the agent goes on
+        self._awaited = frozenset()
+        self._said = ""
+        path = self._transcript.path if self._transcript is not None else ""
+        self._unkept = self._has_stopped and not os.path.exists(path)
+        return [PromptAccepted(HOOK, prompt)]
+
+    def _goes_on(self, event: Mapping[str, Any]) -> bool:
+        """Whether agents that were started in this turn still run: the CLI continues when they have finished.
+        Those of earlier turns do not count, nor do shell commands, which may never end."""
+        tasks = event.get("background_tasks")
+        running = frozenset(
+            text_of(task.get("id"))
+            for task in (tasks if isinstance(tasks, list) else [])
+            if isinstance(task, dict) and (task.get("type"), task.get("status")) == ("subagent", "running")
+        )
+        self._awaited = running - (self._background - self._awaited)
+        self._background = running
+        return bool(self._awaited)
+
+    def leave(self) -> list[Fact]:
+        """Escape does not end agents in the background, and the CLI takes prompts while they run."""
+        if not (self._at_rest and self._background):
+            return []
+        ended: list[Fact] = [TurnEnded(HOOK, "interrupted")] if self._awaited else []
+        self._awaited = frozenset()
+        return [*ended, StateSeen(HOOK, (READY,), "its agents go on in the background")]
 
     def _take_request(self, name: str, event: Mapping[str, Any]) -> None:
         """Also of a subagent: the human is asked in the same terminal."""
@@ -113,7 +217,17 @@ class ClaudeChannel(Channel):
                 if line.get("toolUseResult") == _REJECTED:
                     facts.append(Denied(TRANSCRIPT))
                     self._requests.clear()
+        if any(isinstance(fact, TurnEnded) for fact in facts):
+            self._awaited = frozenset()
+        said = [fact.text for fact in facts if isinstance(fact, Said)]
+        self._said = said[-1].strip() if said else self._said
         return facts
+
+    def is_behind(self, reply: str) -> bool:
+        """The transcript is written some 0.1 s after the hook, and the first turn creates it."""
+        if self._transcript is None or not reply.strip() or self._unkept:
+            return False
+        return not self._said or not reply.strip().endswith(self._said)
 
     @staticmethod
     def read_error(event: Mapping[str, Any]) -> ReportedError | None:
@@ -134,6 +248,13 @@ class ClaudeChannel(Channel):
         return [] if self._hooked else [missing]
 
 
+def _changed_file(event: Mapping[str, Any]) -> list[Fact]:
+    given = event.get("tool_input")
+    name = _EDITORS.get(text_of(event.get("tool_name")))
+    path = text_of(given.get(name)) if name and isinstance(given, dict) else ""
+    return [FileChanged(path)] if path else []
+
+
 def _line(line: Mapping[str, Any]) -> list[Fact]:
     message = line.get("message")
     blocks = message.get("content") if isinstance(message, dict) else None
@@ -146,7 +267,9 @@ def _line(line: Mapping[str, Any]) -> list[Fact]:
         text_of(block.get("text")).startswith(_INTERRUPTED) for block in blocks
     ):
         ready = StateSeen(TRANSCRIPT, (READY,), "transcript: interrupted by the user")
-        return [TurnEnded(TRANSCRIPT, "interrupted"), ready]
+        # A tool that was stopped while it ran is "rejected" too, and only then a message was interrupted.
+        ran = False if line.get("interruptedMessageId") else None
+        return [TurnEnded(TRANSCRIPT, "interrupted", denied=ran), ready]
     if line.get("type") != "assistant":
         return []
     facts: list[Fact] = []

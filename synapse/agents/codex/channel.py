@@ -10,7 +10,16 @@ from typing import Any
 from synapse.agents.base import HOOK, TRANSCRIPT, Channel, Surroundings, changed_at, mark_in, text_of
 from synapse.agents.codex.threads import Threads, is_rollout, item_text, prompt_of, thread_of, whose_thread
 from synapse.agents.errors import ReportedError, reported_error, text_in
-from synapse.agents.facts import Fact, PromptAccepted, Said, StateSeen, ToolUsed, TurnEnded, tokens_used
+from synapse.agents.facts import (
+    Fact,
+    FileChanged,
+    PromptAccepted,
+    Said,
+    StateSeen,
+    ToolUsed,
+    TurnEnded,
+    tokens_used,
+)
 from synapse.agents.requests import ToolRequest, tool_request
 from synapse.agents.tail import JsonlTail
 from synapse.registry import PROCESSING, READY, STATUSES
@@ -48,6 +57,8 @@ class CodexChannel(Channel):
         # Calls without a result: they are written before the human is asked.
         self._calls: dict[str, ToolRequest] = {}
         self._taken_up = self._take_up()
+        if not self._taken_up:
+            self._threads.started_with(surroundings.operands())
 
     def _take_up(self) -> bool:
         """Follow the thread that an earlier host of this run has found."""
@@ -153,7 +164,7 @@ class CodexChannel(Channel):
         self._take_call(payload)
         if kind == "response_item" and what in ("function_call", "custom_tool_call", "local_shell_call"):
             detail = {k: payload[k] for k in ("arguments", "input", "action") if k in payload}
-            name = str(payload.get("name") or what)
+            name = _tool(payload) or what
             return [ToolUsed(TRANSCRIPT, name, str(payload.get("call_id", "")), detail)]
         return []
 
@@ -163,7 +174,7 @@ class CodexChannel(Channel):
             self._calls.pop(call, None)
             return
         given = next((payload[key] for key in ("arguments", "input", "action") if key in payload), None)
-        if call and (request := tool_request(str(payload.get("name") or "shell"), given)):
+        if call and (request := tool_request(_tool(payload) or "shell", given)):
             self._calls[call] = request
 
     def requests(self) -> Sequence[ToolRequest]:
@@ -180,6 +191,8 @@ class CodexChannel(Channel):
         item = payload.get("item")
         if what == "item_completed" and isinstance(item, dict) and item.get("type") == "AgentMessage":
             return [Said(TRANSCRIPT, item_text(item), str(item.get("id", "")))]
+        if what == "item_completed" and isinstance(item, dict) and item.get("type") == "FileChange":
+            return _changed_files(payload, item)
         if what == "agent_message":  # older versions
             self._said_by_turn += 1
             return [Said(TRANSCRIPT, text_of(payload.get("message")), str(self._said_by_turn))]
@@ -231,6 +244,12 @@ class CodexChannel(Channel):
         return [] if self._rollouts else ["no rollout file of this thread has been found yet"]
 
 
+def _tool(payload: Mapping[str, Any]) -> str:
+    """Its name. A tool of an MCP server has the server in `namespace`."""
+    name, space = text_of(payload.get("name")), text_of(payload.get("namespace"))
+    return f"{space}__{name}" if name and space.startswith("mcp__") else name
+
+
 def _notified(event: Mapping[str, Any]) -> list[Fact]:
     asked, message = event.get("input-messages"), event.get("last-assistant-message")
     prompts = [text for text in asked if isinstance(text, str)] if isinstance(asked, list) else []
@@ -246,6 +265,13 @@ def _begun_before(path: str, moment: float) -> bool:
     match = re.search(r"rollout-(\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d)", path)
     begun = datetime.datetime.strptime(match[1], "%Y-%m-%dT%H-%M-%S") if match else None
     return begun is not None and begun.timestamp() < moment - 5
+
+
+def _changed_files(payload: Mapping[str, Any], item: Mapping[str, Any]) -> list[Fact]:
+    changes, at = item.get("changes"), payload.get("completed_at_ms")
+    if item.get("status") != "completed" or not isinstance(changes, dict):
+        return []
+    return [FileChanged(path, at / 1000 if isinstance(at, int) else 0.0) for path in changes]
 
 
 def _tokens(payload: Mapping[str, Any]) -> list[Fact]:

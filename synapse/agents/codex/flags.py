@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 
-from synapse.agents.flags import hook_command, values
+from synapse.agents.flags import McpServer, hook_command, values
 from synapse.base import files, jsontext
 
 TYPE_CHECKING = False
@@ -29,6 +29,16 @@ def embedded_arguments(program: str, args: Sequence[str], env: Mapping[str, str]
         return quiet
     command = [*hook_command("codex"), *_users_notify(args, env)]
     return [*quiet, "-c", f"notify={jsontext.dumps(command)}"]
+
+
+def mcp_arguments(program: str, server: McpServer, args: Sequence[str], env: Mapping[str, str]) -> list[str]:
+    given = (value.replace(" ", "") for value in values(args, "-c", "--config"))
+    if any(value.startswith("mcp_servers.synapse") for value in given):
+        return []
+    quiet = ["--no-daemon"] if "--no-daemon" not in args and _knows_no_daemon(program, env) else []
+    variables = ",".join(f"{name}={jsontext.dumps(value)}" for name, value in server.env.items())
+    table = f"command={jsontext.dumps(server.command)},args={jsontext.dumps(server.args)},env={{{variables}}}"
+    return [*quiet, "-c", f"mcp_servers.synapse={{{table}}}"]
 
 
 def _knows_no_daemon(program: str, env: Mapping[str, str]) -> bool:

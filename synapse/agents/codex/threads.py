@@ -15,6 +15,7 @@ from typing import Any
 from synapse.agents.base import Surroundings, changed_at, mark_in, text_of
 
 EARLY, LATE = 0.5, 15.0  # seconds around Enter in which a human's line is written
+FIRST_LATE = 60.0  # the same for the prompt of the command line: its server may have to start first
 MARKED_LATE = 120.0  # the same for a message, which its mark tells from every other
 KEPT = 8  # submitted texts that are looked for
 SCANNED = 1024 * 1024  # bytes at the end of a file that is looked at for the first time
@@ -26,17 +27,18 @@ FIRST_LINE = 4 * 1024 * 1024  # it holds the whole system prompt
 class Submitted:
     text: str
     at: float  # wall clock, seconds
+    late: float = LATE
 
     @property
     def patience(self) -> float:
-        return MARKED_LATE if mark_in(self.text) else LATE
+        return MARKED_LATE if mark_in(self.text) else self.late
 
     def is_in(self, prompt: str, written: float) -> bool:
         """Whether this prompt of a rollout is what was submitted."""
         mark = mark_in(self.text)
         if mark or mark_in(prompt):
             return mark == mark_in(prompt)
-        return self.text.split() == prompt.split() and -EARLY <= written - self.at <= LATE
+        return self.text.split() == prompt.split() and -EARLY <= written - self.at <= self.late
 
 
 @dataclass(frozen=True)
@@ -72,6 +74,11 @@ class Threads:
         self.wanted = [*self.wanted, Submitted(text, time.time())][-KEPT:]
         if mark := mark_in(text):
             self.marks.add(mark)
+
+    def started_with(self, words: Iterable[str]) -> None:
+        """One of these words of the command line may be the first prompt."""
+        started = self.surroundings.started_at
+        self.wanted = [Submitted(word, started, FIRST_LATE) for word in words][-KEPT:]
 
     def found(self, prompt: str) -> None:
         """A known thread has got this prompt: neither it nor an earlier one is looked for."""

@@ -3,6 +3,8 @@
 {"event": "turn_started", "prompt": "…"}
 {"event": "said", "text": "…", "key": "1"}          one with the same key replaces the earlier one
 {"event": "state", "state": "processing"}            or ready, or input_required
+{"event": "file_changed", "path": "…"}               relative to its working directory, or absolute
+{"event": "usage", "input_tokens": 1, "output_tokens": 2, "key": "1"}   of one request to the model
 {"event": "turn_ended", "outcome": "completed", "reply": "…"}   or interrupted, or failed with "error"
 """
 
@@ -10,7 +12,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from synapse.agents.base import HOOK, Channel, Surroundings, text_of
-from synapse.agents.facts import Fact, PromptAccepted, Said, StateSeen, TurnEnded
+from synapse.agents.facts import Fact, FileChanged, PromptAccepted, Said, StateSeen, TurnEnded, tokens_used
 from synapse.registry import PROCESSING, READY, STATUSES
 
 OUTCOMES = ("completed", "interrupted", "failed")
@@ -36,6 +38,11 @@ class EventsChannel(Channel):
         if what == "state":
             state = text_of(event.get("state")).upper()
             return [StateSeen(HOOK, (state,), f"event state {state}")] if state in STATUSES else []
+        if what == "file_changed":
+            path = text_of(event.get("path"))
+            return [FileChanged(path)] if path and "\0" not in path else []
+        if what == "usage":
+            return tokens_used(event, "input_tokens", "output_tokens", text_of(event.get("key")))
         if what == "turn_ended":
             outcome, reply, error = (event.get(name) for name in ("outcome", "reply", "error"))
             ended = TurnEnded(

@@ -1,6 +1,7 @@
 """Gemini CLI: the chat file of the session. Its title shows that a turn has ended."""
 
 import datetime
+import json
 import os
 import re
 import time
@@ -8,14 +9,30 @@ from collections.abc import Mapping
 from typing import Any
 
 from synapse.agents.base import TRANSCRIPT, Channel, Surroundings, changed_at, mark_in, names_in, text_of
-from synapse.agents.facts import Fact, Failed, PromptAccepted, Said, ToolUsed, TurnEnded, tokens_used
+from synapse.agents.facts import (
+    Denied,
+    Fact,
+    Failed,
+    FileChanged,
+    PromptAccepted,
+    Said,
+    ToolUsed,
+    TurnEnded,
+    tokens_used,
+)
+from synapse.agents.requests import tool_request
 from synapse.agents.tail import JsonlTail
 
 EARLY, LATE = 0.5, 10.0  # seconds around Enter in which its prompt is written
 OWN_FIRST = 1.0  # seconds after Enter in which the known session may get the human's line
 GIVE_UP = 60.0  # seconds after which a message is no longer looked for
 CANCELLED = re.compile(r"Request cancelled")
-CONTEXT = "<session_context>"  # the CLI's own words; after a denied tool with the last prompt behind them
+DENIED = "User denied execution"
+EDITORS = ("write_file", "replace")  # the tools that change a file
+# The CLI's own words. After a denied tool, all earlier prompts and replies follow them once more, with other
+# ids, and then one record that sets all messages.
+CONTEXT = "<session_context>"
+COPIED = 5.0  # seconds in which that is written
 _NAME = re.compile(r"session-\d{4}-\d\d-\d\dT\d\d-\d\d-(.{1,8})\.jsonl")
 
 
@@ -40,6 +57,9 @@ class GeminiChannel(Channel):
         self._prompts: set[str] = set()
         self._tool_due = False
         self._asked = False  # whether an answer is due
+        self._prompted = False  # there was a prompt; a tool that runs is not written before it has ended
+        self._denied = False  # the human has denied the last tool
+        self._copied = 0.0  # when the CLI began to write the conversation once more, until it has done so
 
     def submitted(self, text: str | None = None) -> None:
         mark = mark_in(text)
@@ -68,8 +88,9 @@ class GeminiChannel(Channel):
                         self._session, self._guessed = "", False
                         return []
                     if self._is_submitted(record):
-                        self._entered = 0.0
-                    facts += self._record(record)
+                        self._entered = self._copied = 0.0
+                    if not self._is_copy(record):
+                        facts += self._record(record)
         return facts
 
     def _search(self, folder: str) -> bool:
@@ -128,21 +149,31 @@ class GeminiChannel(Channel):
                 continue
         return self._found
 
+    def _is_copy(self, record: Mapping[str, Any]) -> bool:
+        """Whether it is a part of the conversation that is written once more."""
+        at = _moment(record.get("timestamp"))
+        changed = record.get("$set")
+        if (isinstance(changed, dict) and "messages" in changed) or at > self._copied + COPIED:
+            self._copied = 0.0
+        if record.get("type") == "user" and _content(record.get("content")).startswith(CONTEXT):
+            self._copied = at or 1.0
+        return bool(self._copied)
+
     def _record(self, record: Mapping[str, Any]) -> list[Fact]:
         kind, key = record.get("type"), str(record.get("id", ""))
         if kind == "user":
             text = _content(record.get("content"))
-            if key in self._prompts or not text or text.startswith(CONTEXT):
+            if key in self._prompts or not text:
                 return []  # written again, or the result of a tool
             self._prompts.add(key)
-            self._asked = True
+            self._prompted, self._asked, self._denied = True, True, False
             return [PromptAccepted(TRANSCRIPT, text)]
         if kind == "error" and self._asked:
             self._asked = False
             return [Failed(TRANSCRIPT, {"type": "error", "message": _content(record.get("content"))})]
-        if kind == "info" and self._asked and CANCELLED.match(_content(record.get("content"))):
-            self._asked = self._tool_due = False
-            return [TurnEnded(TRANSCRIPT, "interrupted")]
+        if kind == "info" and self._prompted and CANCELLED.match(_content(record.get("content"))):
+            self._prompted = self._asked = self._tool_due = False
+            return [TurnEnded(TRANSCRIPT, "interrupted", denied=self._denied)]
         if kind != "gemini":
             return []
         calls = record.get("toolCalls")
@@ -154,13 +185,30 @@ class GeminiChannel(Channel):
                 arguments = call.get("args")
                 detail = arguments if isinstance(arguments, dict) else {}
                 facts.append(ToolUsed(TRANSCRIPT, str(call.get("name", "")), str(call.get("id", "")), detail))
-        return facts + tokens_used(record.get("tokens"), "input", "output", key)
+                path = text_of(detail.get("file_path"))
+                if path and call.get("name") in EDITORS and call.get("status") == "success":
+                    facts.append(FileChanged(path, _moment(call.get("timestamp"))))
+        return facts + self._denials(calls) + tokens_used(record.get("tokens"), "input", "output", key)
+
+    def _denials(self, calls: object) -> list[Fact]:
+        """The first tool of a message that the human has denied."""
+        denied = [call for call in (calls if isinstance(calls, list) else []) if _was_denied(call)]
+        self._denied = bool(denied)
+        requests = [tool_request(str(call.get("name", "")), call.get("args")) for call in denied[:1]]
+        return [Denied(TRANSCRIPT, request.subject if request else "") for request in requests]
 
     def unfinished(self) -> bool:
         return self._tool_due or self._asked
 
     def missing(self) -> list[str]:
         return [] if self._chats else ["no chat file of this session has been found yet"]
+
+
+def _was_denied(call: object) -> bool:
+    """A tool that was stopped while it ran is cancelled too, with another reason."""
+    if not isinstance(call, dict) or call.get("status") != "cancelled":
+        return False
+    return DENIED in json.dumps(call.get("result"))
 
 
 def _moment(text: object) -> float:

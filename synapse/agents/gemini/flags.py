@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import os
 
-from synapse.agents.flags import has
-from synapse.base import jsontext
+from synapse.agents.flags import has, installed_version
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,22 +18,9 @@ def arguments(args: Sequence[str], env: Mapping[str, str]) -> list[str]:
     """An id that leads to the chat file: another agent in this directory writes its own beside it."""
     if any(arg.startswith("-r") for arg in args) or any(has(args, flag) for flag in _SESSIONS):
         return []
-    if _version(env) < _KNOWS_IDS:
+    if installed_version("gemini", env) < _KNOWS_IDS:
         return []
     raw = bytearray(os.urandom(16))
     raw[6], raw[8] = raw[6] & 0x0F | 0x40, raw[8] & 0x3F | 0x80  # a UUID of version 4; `uuid` costs 5 ms
     text = raw.hex()
     return ["--session-id", f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"]
-
-
-def _version(env: Mapping[str, str]) -> tuple[int, ...]:
-    """From the package of the program; (0,) if there is none."""
-    import shutil
-
-    program = os.path.realpath(shutil.which("gemini", path=env.get("PATH")) or "")
-    try:
-        with open(os.path.join(os.path.dirname(os.path.dirname(program)), "package.json"), "rb") as file:
-            version = jsontext.loads(file.read().decode())["version"]
-        return tuple(int(number) for number in version.split("-")[0].split("."))
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
-        return (0,)

@@ -3,5 +3,8 @@
 from synapse.agents.look import ErrorLine, Look, Marks
 
 LOOK = Look(
-    line_marks="●✦✕", errors=(ErrorLine(r"✕\s(.+)", own=True),), reply=Marks(answer="✦✕", numbering="✦")
+    line_marks="●✦✕",
+    hidden=(r"\?\s+\S.* MCP Server\) .*…$",),  # the arguments of an MCP tool, cut
+    errors=(ErrorLine(r"✕\s(.+)", own=True),),
+    reply=Marks(answer="✦✕", numbering="✦"),
 )

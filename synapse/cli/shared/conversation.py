@@ -8,18 +8,22 @@ import sys
 import time
 from typing import TYPE_CHECKING
 
-from synapse.base.text import for_output
+from synapse.base.text import for_line, for_output
 from synapse.cli.shared.interruption import Underway, leave
-from synapse.cli.shared.output import print_json
-from synapse.errors import NoSuchAgent, SynapseError
+from synapse.cli.shared.output import print_json, say
+from synapse.cli.shared.submit import sent_line
+from synapse.errors import NoSuchAgent, Refused, SynapseError
 from synapse.launch.starter import find_or_start
 from synapse.peers.base import Peer
 from synapse.peers.directory import open_directory
+from synapse.peers.fifo import is_forbidden
 from synapse.peers.origin import Origin
-from synapse.peers.prompts import plain_question, unseen
+from synapse.peers.prompts import QUESTION_GONE, plain_question, question_id, unseen
+from synapse.peers.remote import is_remote
 from synapse.peers.task import A2ATask, Json, StillWorking
 from synapse.registry import ALL, ALL_HERE
 from synapse.terminal.cells import crop
+from synapse.terminal.input_line import read_hidden_line, read_line
 
 if TYPE_CHECKING:
     from synapse.config import Settings
@@ -58,7 +62,7 @@ class PlainReply:
             return
         text = for_output(text)
         if not text.startswith(self._printed):
-            print("\n")
+            say("\n")
             self._printed = ""
         print(text[len(self._printed) :])
 
@@ -71,11 +75,13 @@ class Conversation:
         as_json: bool = False,
         reply: Reply | None = None,
         expires: float | None = None,
+        request_id: str = "",
     ) -> None:
         self._directory = open_directory(Origin.of_this_process())
         self._timeout = timeout
         self._priority = priority
         self._expires = expires
+        self._request_id = request_id  # of a message for one agent that may have been sent already
         self._json = as_json
         self._talks = sys.stderr.isatty() and not as_json
         self._reply = reply or PlainReply()
@@ -84,6 +90,7 @@ class Conversation:
         self._status = "sent"
         self._waits_for = ""  # what keeps the agent from beginning
         self._asking = False  # no progress is drawn over a question
+        self._prompt: Json = {}  # what the agent asks, as it said last
 
     def run(self, target: str, message: str, wait: bool) -> int:
         """Send the message to one agent or to all of them. Returns the exit status."""
@@ -101,15 +108,17 @@ class Conversation:
         sent = self._sending_to(await self._find(target))
         if not wait:
             task = await sent.peer.send(
-                message, priority=self._priority, expires=self._expires, on_event=sent.note
+                message,
+                priority=self._priority,
+                request_id=self._request_id,
+                expires=self._expires,
+                on_event=sent.note,
             )
             sent.take(task)
             if self._json:
                 print_json(task.to_dict())
             else:
-                waits = f"it waits ({for_output(task.note)}), and " if task.note else ""
-                shows = f"`{sent.commands.shows}` shows what becomes of it"
-                print(f"sent {task.id[:8]} to {sent.name}: {waits}{shows}")
+                say(sent_line(task.id, sent.name, task.note, sent.commands.shows))
             return 0
         try:
             task = sent.take(await self._until_done(sent, message))
@@ -123,6 +132,8 @@ class Conversation:
         try:
             return self._directory.find(target)
         except NoSuchAgent:
+            if is_forbidden() or is_remote(target):
+                raise  # nothing can be started from a sandbox, or on another machine
             entry = await asyncio.to_thread(find_or_start, target, _tell)
             return self._directory.find(str(entry["name"]))
 
@@ -140,8 +151,10 @@ class Conversation:
             nonlocal asking
             sent.note(kind, data)
             self._on_event(kind, data)
-            if kind == "asks" and asks_here and (asking is None or asking.done()):
-                asking = asyncio.ensure_future(self._ask_here(sent, data, following))
+            if kind == "asks":
+                self._prompt = data.get("prompt") or {}
+                if asks_here and (asking is None or asking.done()):
+                    asking = asyncio.ensure_future(self._ask_here(sent, following))
 
         following = asyncio.ensure_future(
             sent.peer.send(
@@ -166,16 +179,16 @@ class Conversation:
                 asking.cancel()
             self._clear_line()
 
-    async def _ask_here(self, sent: Underway, data: Json, following: asyncio.Future[A2ATask]) -> None:
+    async def _ask_here(self, sent: Underway, following: asyncio.Future[A2ATask]) -> None:
         while True:
             self._clear_line()
             self._reply.settle()
             self._asking = True
             try:
-                prompt = data.get("prompt") or {}
+                prompt = self._prompt
                 answer = await _ask(prompt)
                 while unseen(prompt) and answer.isdecimal():
-                    print("synapse: answer in words, and look at its screen first.", file=sys.stderr)
+                    say("synapse: answer in words, and look at its screen first.", error=True)
                     answer = await _ask(prompt)
             finally:
                 self._asking = False
@@ -183,10 +196,13 @@ class Conversation:
                 following.cancel()
                 return
             try:
-                await sent.peer.answer(sent.task, answer)
+                await sent.peer.answer(sent.task, answer, question_id(prompt))
                 return
             except SynapseError as error:
-                print(f"synapse: {error}", file=sys.stderr)
+                say(f"synapse: {error}", error=True)
+                gone = isinstance(error, Refused) and error.code == QUESTION_GONE
+                if gone and self._prompt is prompt:
+                    return  # it may ask something else later
 
     def _show_end(self, task: A2ATask, sent: Underway) -> int:
         if self._json:
@@ -194,13 +210,13 @@ class Conversation:
         elif task.text or task.status == "completed":
             self._reply.end(task.text)
         if task.asks:
-            print(f"{sent.name} asks: {for_output(plain_question(task.prompt))}", file=sys.stderr)
-            print(f'answer it with `{sent.commands.answers} "…"`', file=sys.stderr)
+            say(f"{sent.name} asks: {plain_question(task.prompt)}", error=True)
+            say(f'answer it with `{sent.commands.answers} "…"`', error=True)
             return ASKS
         if task.status == "completed":
             return 0
-        why = for_output(_why(task))
-        print(f"synapse: {sent.name} has not done it: {task.status}, {why}", file=sys.stderr)
+        why = _why(task)
+        say(f"synapse: {sent.name} has not done it: {task.status}, {why}", error=True)
         return 1
 
     async def _broadcast(self, group: str, message: str, wait: bool) -> int:
@@ -214,7 +230,7 @@ class Conversation:
             document = {"agent": name, **(task.to_dict() if task else {})}
             documents.append(document | {"error": said} if status else document)
             if not self._json:
-                print(f"{name}: {for_output(said)}", flush=True)
+                say(f"{name}: {said}", flush=True)
         if self._json:
             print_json(documents)
         statuses.discard(0)
@@ -253,9 +269,9 @@ class Conversation:
             self._received = self._received + text if data.get("append") else text
             self._clear_line()
             self._reply.partial(self._received)
-        elif kind in ("queued", "working") and not self._reply.begun:
-            self._status = str(data.get("note") or kind)
-            self._waits_for = str(data.get("note") or "") if kind == "queued" else ""
+        elif kind in ("queued", "working", "unreachable") and not self._reply.begun:
+            self._status = str(data.get("note") or ("sent" if kind == "unreachable" else kind))
+            self._waits_for = str(data.get("note") or "") if kind != "working" else ""
 
     async def _tick(self, sent: Underway) -> None:
         began = time.monotonic()
@@ -263,7 +279,7 @@ class Conversation:
             await asyncio.sleep(0.05)
         while True:
             if not self._reply.begun and not self._asking:
-                note = f"→ {sent.name}: {for_output(self._status)} {time.monotonic() - began:.0f} s"
+                note = f"→ {sent.name}: {for_line(self._status)} {time.monotonic() - began:.0f} s"
                 print(f"\r\x1b[K{crop(note, _columns() - 1)}", end="", file=sys.stderr, flush=True)
             await asyncio.sleep(SHOWN_EVERY)
 
@@ -272,8 +288,8 @@ class Conversation:
         while True:
             await asyncio.sleep(UNKNOWN)
             if self._waits_for:
-                why = for_output(self._waits_for)
-                print(f"synapse: {sent.name} has not begun with it yet ({why})", file=sys.stderr, flush=True)
+                why = self._waits_for
+                say(f"synapse: {sent.name} has not begun with it yet ({why})", error=True, flush=True)
                 return
 
     def _clear_line(self) -> None:
@@ -301,35 +317,11 @@ def _columns() -> int:
 
 
 def _tell(progress: str) -> None:
-    print(f"synapse: {progress} …", file=sys.stderr)
+    say(f"synapse: {progress} …", error=True)
 
 
 async def _ask(prompt: Json) -> str:
     secret = prompt.get("type") == "password"
-    sys.stderr.write(for_output(plain_question(prompt)) + "\n")
-    print("answer (not shown): " if secret else "answer: ", end="", file=sys.stderr, flush=True)
-    return await (_hidden_line() if secret else _line())
-
-
-async def _line() -> str:
-    """Read a line from the terminal. A thread would go on reading after Ctrl-C."""
-    loop = asyncio.get_running_loop()
-    typed = asyncio.Event()
-    loop.add_reader(0, typed.set)
-    try:
-        await typed.wait()
-        return os.read(0, 65536).decode("utf-8", "replace").strip()
-    finally:
-        loop.remove_reader(0)
-
-
-async def _hidden_line() -> str:
-    import termios
-
-    saved = termios.tcgetattr(0)
-    termios.tcsetattr(0, termios.TCSAFLUSH, [*saved[:3], saved[3] & ~termios.ECHO, *saved[4:]])
-    try:
-        return await _line()
-    finally:
-        termios.tcsetattr(0, termios.TCSADRAIN, saved)
-        sys.stderr.write("\n")
+    say(plain_question(prompt), error=True)
+    say("answer (not shown): " if secret else "answer: ", end="", error=True, flush=True)
+    return await (read_hidden_line() if secret else read_line())

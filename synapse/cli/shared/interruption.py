@@ -5,7 +5,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from synapse.base.text import for_output
+from synapse.cli.shared.output import say
 from synapse.errors import SynapseError
 from synapse.peers.base import Commands, Peer
 from synapse.peers.task import A2ATask, Json
@@ -63,7 +63,7 @@ def _wants_to_cancel(going: Sequence[Underway]) -> bool:
     names = _listed([one.name for one in going])
     one = len(going) == 1
     question = "goes on with it. Cancel the task?" if one else "go on with it. Cancel the tasks?"
-    print(f"{names} {question} [y/N] ", end="", file=sys.stderr, flush=True)
+    say(f"{names} {question} [y/N] ", end="", error=True, flush=True)
     return sys.stdin.readline().strip().lower() in ("y", "yes")
 
 
@@ -73,9 +73,9 @@ async def _cancel(going: Sequence[Underway]) -> None:
     async def cancel(one: Underway) -> None:
         try:
             state = (await one.peer.cancel(one.task)).status
-            sentence = f"{one.name} has not canceled it yet: it is {for_output(state)}"
+            sentence = f"{one.name} has not canceled it yet: it is {state}"
         except SynapseError as error:
-            state, sentence = "", for_output(str(error)).rstrip(".")
+            state, sentence = "", str(error).rstrip(".")
         one.ended = True
         if state == "canceled":
             _say(f"canceled {one.commands.short}" + (f" of {one.name}" if len(going) > 1 else ""))
@@ -101,4 +101,4 @@ def _listed(names: Sequence[str]) -> str:
 
 
 def _say(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)
+    say(text, error=True, flush=True)

@@ -1,4 +1,5 @@
-"""External agents by alias: `~/.a2a/external/<alias>.json`, and the token in `<alias>.token`."""
+"""External agents by alias: `~/.a2a/external/<alias>.json`, and the secrets in `<alias>.token` and
+`<alias>.secret`, which only their owner can read."""
 
 from __future__ import annotations
 
@@ -14,6 +15,7 @@ from typing import Any
 
 from synapse.base import files, paths
 from synapse.errors import SynapseError, UsageError
+from synapse.peers.external.credentials import Credentials
 from synapse.registry import RESERVED_NAMES
 
 ALIAS = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
@@ -39,6 +41,8 @@ class ExternalAgent:
     card_read_at: str = ""
     note: str = ""  # for people: that its card has changed
     has_token: bool = False
+    wants: dict[str, Any] = field(default_factory=dict)  # the credentials that its card asks for
+    requires: list[str] = field(default_factory=list)  # the extensions that every request must name
 
     @property
     def streams(self) -> bool:
@@ -63,24 +67,41 @@ class ExternalAgentRegistry:
     def __init__(self, registry_dir: str | os.PathLike[str] | None = None) -> None:
         self.registry_dir = os.fspath(registry_dir) if registry_dir is not None else paths.external_dir()
 
-    def add(self, agent: ExternalAgent, token: str | None = None) -> bool:
-        """Register it, or replace the one with this alias; whether it is new. Without a token, an old one
-        stays."""
+    def add(self, agent: ExternalAgent, token: str | None = None, given: Credentials | None = None) -> bool:
+        """Register it, or replace the one with this alias; whether it is new. Without a token or other
+        credentials, the old ones stay."""
         check_alias(agent.alias)
         new = self.get(agent.alias) is None
         if token is not None:
+            self._forget(agent.alias, "secret")
             self._write(f"{agent.alias}.token", token)
-        self._save(replace(agent, has_token=self.token(agent.alias) is not None))
+        if given is not None:
+            self._forget(agent.alias, "token")
+            self.keep(agent.alias, given)
+        self._save(replace(agent, has_token=bool(self.credentials(agent.alias).kind)))
         return new
+
+    def keep(self, alias: str, credentials: Credentials) -> None:
+        self._write(f"{alias}.secret", json.dumps(credentials.to_dict()) + "\n")
+
+    def credentials(self, alias: str) -> Credentials:
+        kept = files.read_object(self._path(f"{alias}.secret"))
+        try:
+            return Credentials.from_dict(kept) if kept else Credentials(token=self.token(alias) or "")
+        except TypeError:
+            return Credentials()
 
     def remove(self, alias: str) -> bool:
         known = self.get(alias)
         if known is None:
             return False
-        for ending in ("token", "json"):
-            with suppress(FileNotFoundError):
-                os.unlink(self._path(f"{known.alias}.{ending}"))
+        self._forget(known.alias, "token", "secret", "json")
         return True
+
+    def _forget(self, alias: str, *endings: str) -> None:
+        for ending in endings:
+            with suppress(FileNotFoundError):
+                os.unlink(self._path(f"{alias}.{ending}"))
 
     def get(self, alias: str) -> ExternalAgent | None:
         if not ALIAS.fullmatch(alias):

@@ -9,11 +9,14 @@ from synapse.base.text import for_cells
 from synapse.base.urls import DEFAULT_PORTS
 from synapse.errors import SynapseError
 from synapse.peers.external.agents import ExternalAgent
+from synapse.peers.external.credentials import wanted
 from synapse.peers.task import objects
+from synapse.tasks.expiry import EXTENSION
 
 CARD_PATHS = ("/.well-known/agent-card.json", "/.well-known/agent.json")
 BINDINGS = ("JSONRPC", "HTTP+JSON")
 OLD = "old"
+EXTENSIONS = ("x-synapse-context", EXTENSION)  # that we may be required to use
 LONGEST_TEXT = 4000
 MOST_SKILLS = 100
 _WORDS: dict[type, str] = {dict: "an object", list: "a list", str: "text"}
@@ -40,7 +43,7 @@ def read_card(card: object, url: str, where: str) -> ExternalAgent:
     capabilities = _typed(card, "capabilities", dict, where) or {}
     skills = _typed(card, "skills", list, where) or []
     if not all(isinstance(skill, dict) for skill in skills):
-        raise CardRefused(f"in the card at {where}, skills is not a list of objects.")
+        raise CardRefused(f"the card at {where} cannot be used: skills is not a list of objects.")
     chosen = _choose(list(_interfaces(card, where)), where)
     return ExternalAgent(
         name=_clean(name),
@@ -49,10 +52,26 @@ def read_card(card: object, url: str, where: str) -> ExternalAgent:
         version=_clean(_text(card, "version", where)),
         capabilities={key: value for key, value in capabilities.items() if isinstance(value, bool)},
         skills=[_skill(skill) for skill in skills[:MOST_SKILLS]],
+        wants=wanted(card),
+        requires=_requires(capabilities, where),
         endpoint=_own(chosen.url, where),
         protocol=chosen.protocol,
         binding=chosen.binding,
     )
+
+
+def _requires(capabilities: Mapping[str, Any], where: str) -> list[str]:
+    """The extensions that the agent requires of its clients. One that we do not know is refused."""
+    found = [
+        item.get("uri") for item in objects(capabilities.get("extensions")) if item.get("required") is True
+    ]
+    unknown = [str(uri) for uri in found if uri not in EXTENSIONS]
+    if unknown:
+        names = ", ".join(_clean(uri) for uri in unknown)
+        raise CardRefused(
+            f"the card at {where} requires an extension that is not spoken here: {names[:300]}."
+        )
+    return [str(uri) for uri in found]
 
 
 def changes(before: ExternalAgent, after: ExternalAgent) -> list[str]:
@@ -100,7 +119,9 @@ def _own(url: str, where: str) -> str:
     if said.scheme not in DEFAULT_PORTS or "@" in said.netloc:
         raise CardRefused(f"the card at {where} has a url that is not called from here: {url[:200]!r}.")
     if own.scheme == "https" and said.scheme == "http":
-        raise CardRefused(f"the card at {where} wants to be called without encryption, at {url[:200]!r}.")
+        raise CardRefused(
+            f"the card at {where} wants to be called without encryption, which is refused: {url[:200]!r}."
+        )
     host, own_host = said.hostname or "", own.hostname or ""
     listens_on_all = host in ("0.0.0.0", "::")  # the server wrote what it listens on
     if not listens_on_all and host != own_host and not (_is_loopback(host) and _is_loopback(own_host)):
@@ -129,7 +150,7 @@ def _text(card: Mapping[str, Any], key: str, where: str) -> str:
 def _typed(card: Mapping[str, Any], key: str, kind: type, where: str) -> Any:
     value = card.get(key)
     if value is not None and not isinstance(value, kind):
-        raise CardRefused(f"in the card at {where}, {key} is not {_WORDS[kind]}.")
+        raise CardRefused(f"the card at {where} cannot be used: {key} is not {_WORDS[kind]}.")
     return value
 
 

@@ -7,7 +7,8 @@ from urllib.parse import urlsplit
 from synapse.errors import NoSuchAgent, Refused, SynapseError, UsageError
 from synapse.peers.external.agents import ExternalAgent, ExternalAgentRegistry, check_alias, now
 from synapse.peers.external.card import CARD_PATHS, CardRefused, changes, read_card
-from synapse.peers.external.http import LARGEST_CARD, NotThere, network_of, open_caller
+from synapse.peers.external.credentials import API_KEY_HEADER, Credentials
+from synapse.peers.external.http import LARGEST_CARD, Access, NotThere, network_of, open_caller
 from synapse.peers.task import OnEvent
 
 CARD_AGE = 600.0  # seconds after which a card is read again before something is sent
@@ -28,23 +29,31 @@ class ExternalClient:
             )
         return agent
 
-    async def discover(self, url: str, alias: str | None = None, token: str | None = None) -> ExternalAgent:
-        """Read the card at a URL and register the agent, or update it if it is known."""
+    async def discover(
+        self,
+        url: str,
+        alias: str | None = None,
+        token: str | None = None,
+        credentials: Credentials | None = None,
+    ) -> ExternalAgent:
+        """Read the card at a URL and register the agent, or update it if it is known. `credentials` has an
+        API key, or a client id and secret: the card says how they are used."""
         url = _base(url)
         if alias is not None:
             check_alias(alias)
         before = self._same(url, alias)
         network = await network_of(url, self._allow_private)
-        _check_token(url, network, token)
+        _check_token(url, network, token or (credentials.kind if credentials else None))
         if token is None and before is not None:
             token = self.registry.token(before.alias)
         found = replace(await _read_card(url, url, network, token), network=network)
+        given = None if credentials is None else _completed(credentials, found)
         if before is not None:
             agent = _renewed(before, found)
         else:
             wanted = alias or self.registry.free_alias(found.name)
             agent = replace(found, alias=wanted, added_at=now(), last_seen=now(), card_read_at=now())
-        self.registry.add(agent, token)
+        self.registry.add(agent, None if given else token, given)
         return self.known(agent.alias)
 
     def _same(self, url: str, alias: str | None) -> ExternalAgent | None:
@@ -83,6 +92,22 @@ class ExternalClient:
         return agent
 
 
+def _completed(given: Credentials, agent: ExternalAgent) -> Credentials:
+    """With what the card says of their use. The token URL is kept: a card that changes later cannot send the
+    secret elsewhere."""
+    if given.kind == "api_key":
+        place = agent.wants.get("api_key") or {"name": API_KEY_HEADER, "in": "header"}
+        return replace(given, key_name=place["name"], key_in=place["in"])
+    flow = agent.wants.get("oauth2")
+    if flow is None:
+        raise UsageError(
+            f"the card of {agent.name} has no token URL for client credentials: "
+            "use --token-file or --api-key-file."
+        )
+    _check_token(flow["token_url"], agent.network, given.client_secret)
+    return replace(given, token_url=flow["token_url"], scopes=given.scopes or tuple(flow["scopes"]))
+
+
 def _renewed(before: ExternalAgent, found: ExternalAgent) -> ExternalAgent:
     changed = changes(before, found)
     note = f"its card changed, seen {now()}: {', '.join(changed)}" if changed else before.note
@@ -102,7 +127,7 @@ async def _read_card(url: str, name: str, network: str, token: str | None) -> Ex
             except Refused:
                 if token is None:
                     raise
-                async with open_caller(name, network, token) as trusted:
+                async with open_caller(name, network, Access(Credentials(token=token))) as trusted:
                     card = await trusted.ask("GET", where, largest=LARGEST_CARD)
             return read_card(card, url, where)
     raise CardRefused(f"there is no agent at {url}: it has no card under {' or '.join(CARD_PATHS)}.")

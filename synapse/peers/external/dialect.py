@@ -45,7 +45,9 @@ class Dialect:
     async def _ask(self, method: str, path: str, body: Json | None = None) -> Json:
         answer: Any = await self._caller.ask(method, f"{self._base}/tasks{path}", body)
         if not isinstance(answer, dict):
-            raise SynapseError(f"{self._name} answered something that is no JSON object.")
+            raise SynapseError(
+                f"{self._name} answered something that is no JSON object: is this the address of an agent?"
+            )
         return answer
 
 

@@ -6,13 +6,16 @@ httpx (0.2 s) and the SDK (0.6 s) are imported when an agent is called, in a thr
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from synapse.base.loading import load
 from synapse.base.urls import Pinned, UrlRefused, UrlUnresolved, pin_url_async
 from synapse.errors import SynapseError
+from synapse.peers.external.credentials import Credentials
+from synapse.peers.fifo import is_forbidden
 
 if TYPE_CHECKING:
     import httpx
@@ -42,6 +45,7 @@ class AddressRefused(SynapseError):
 
 async def network_of(url: str, allow_private: bool) -> str:
     """The network of an address. Later calls stay in it, also if the name is resolved differently then."""
+    _check_connections(url)
     for network in NETWORKS if allow_private else NETWORKS[:2]:
         try:
             await pin(url, network)
@@ -81,10 +85,27 @@ class Caller:
             raise Unreachable(f"{self._name} does not answer within {ANSWER:g} s: try again later.") from None
 
 
+@dataclass
+class Access:
+    """How requests to an agent are made: its credentials, `keep` for renewed ones, what its card asks for,
+    and the extensions that it requires."""
+
+    credentials: Credentials = field(default_factory=Credentials)
+    keep: Callable[[Credentials], None] = lambda _: None
+    wants: Mapping[str, Any] = field(default_factory=dict)
+    extensions: Sequence[str] = ()
+
+
 @asynccontextmanager
-async def open_caller(name: str, network: str, token: str | None = None) -> AsyncGenerator[Caller, None]:
+async def open_caller(name: str, network: str, access: Access | None = None) -> AsyncGenerator[Caller, None]:
+    _check_connections(name)
     await load("synapse.peers.external.checked")
     from synapse.peers.external.checked import open_client
 
-    async with open_client(name, network, token) as client:
+    async with open_client(name, network, access or Access()) as client:
         yield Caller(name, client)
+
+
+def _check_connections(name: str) -> None:
+    if is_forbidden():
+        raise Unreachable(f"{name} cannot be called from this sandbox: run the command outside of it.")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import shlex
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
@@ -15,7 +16,7 @@ from synapse.peers.external.agents import ExternalAgent
 from synapse.peers.external.card import OLD
 from synapse.peers.external.client import ExternalClient
 from synapse.peers.external.dialect import Dialect
-from synapse.peers.external.http import open_caller
+from synapse.peers.external.http import Access, open_caller
 from synapse.peers.external.talk import Talk
 from synapse.peers.local import chain_of
 from synapse.peers.origin import Origin
@@ -24,6 +25,7 @@ from synapse.peers.task import A2AMessage, A2ATask, Json, OnEvent, StillWorking
 from synapse.peers.wire import task_of
 from synapse.registry import AgentRegistry
 from synapse.tasks.expiry import EXTENSION, with_expiry
+from synapse.tasks.task import QUESTION
 
 if TYPE_CHECKING:
     from synapse.peers.external.talk import Protocol
@@ -104,14 +106,15 @@ class ExternalPeer:
             await talk.follow(waiting.get("through_questions", False))
         return task
 
-    async def answer(self, task_id: str, text: str) -> None:
+    async def answer(self, task_id: str, text: str, question: str = "") -> None:
         """The number of an option stands for the option: the agent does not know our numbers."""
         talk = next((talk for talk in self._followed if talk.task.id == task_id), None)
         if talk is None:
             await self.say(A2ATask(task_id), text)
         else:
             said = A2AMessage.from_text(chosen(talk.task.prompt or {}, text))
-            await talk.answer(said, await self._metadata(waits=True, is_answer=True))
+            named: Json = {QUESTION: question} if question else {}
+            await talk.answer(said, await self._metadata(waits=True, is_answer=True) | named)
 
     async def get(self, task_id: str) -> A2ATask:
         async with self._protocol(self._client.known(self.name)) as protocol:
@@ -153,11 +156,17 @@ class ExternalPeer:
     @asynccontextmanager
     async def _protocol(self, agent: ExternalAgent) -> AsyncGenerator[Protocol, None]:
         registry = self._client.registry
-        async with open_caller(agent.alias, agent.network, registry.token(agent.alias)) as caller:
+        access = Access(
+            registry.credentials(agent.alias),
+            functools.partial(registry.keep, agent.alias),
+            agent.wants,
+            agent.requires,
+        )
+        async with open_caller(agent.alias, agent.network, access) as caller:
             if agent.protocol == OLD:
                 yield Dialect(agent, caller)
             else:
-                await load("synapse.peers.external.standard")
+                await load("synapse.peers.external.standard", without="grpc")
                 from synapse.peers.external.standard import Standard
 
                 yield Standard(agent, caller)
@@ -167,7 +176,7 @@ class ExternalPeer:
         """A human who answers is not the agent in whose terminal they type."""
         if self._origin is None or (is_answer and not self._origin.in_turn):
             return {}
-        metadata = await chain_of(self._local, self._origin, waits)
+        metadata, _ = await chain_of(self._local, self._origin, waits)
         return metadata | {EXTENSION: {"sender": self._origin.sender}}
 
 

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 POLL, LONGEST_POLL = 0.2, 3.0  # seconds between two polls
 LONGEST_ASKED = 15.0  # seconds between two polls of a task that waits for an answer
 RETURNS = 5  # attempts to resume a broken stream without an event in between
+_NO_STREAMS = ("-32601", "-32004", "501")  # no such method, not supported
 _PASSING = ("429", "500", "502", "503", "504")  # errors of a server that may pass
 
 
@@ -53,8 +54,14 @@ class Talk:
         if isinstance(self._protocol, Dialect):
             await self._send_dialect(self._protocol, outgoing)
         elif wait and self._agent.streams:
-            await self._stream(self._protocol.stream(outgoing))
-            return
+            try:
+                await self._stream(self._protocol.stream(outgoing))
+                return
+            except (NotThere, Refused) as error:
+                # It has not taken the message: the card promised streams that there are not.
+                if self._heard or not (isinstance(error, NotThere) or error.code in _NO_STREAMS):
+                    raise
+                self._take(await self._protocol.send(outgoing))
         else:
             self._take(await self._protocol.send(outgoing))
         if wait:
@@ -114,7 +121,9 @@ class Talk:
             for what, told in self.task.take(event, data):
                 self._tell(what, told)
         if not self.task.id:
-            raise SynapseError(f"{self._agent.alias} did not say what became of the message.")
+            raise SynapseError(
+                f"{self._agent.alias} did not say what became of the message: it may have arrived."
+            )
         self._heard += 1
 
     async def _stream(self, results: AsyncGenerator[Json, None]) -> None:
@@ -140,7 +149,9 @@ class Talk:
                 if not isinstance(error, Unreachable):  # it does not stream this task any more
                     break
             if not self._heard:
-                raise SynapseError(f"{self._agent.alias} left before it said what became of the message.")
+                raise SynapseError(
+                    f"{self._agent.alias} left without a word on the message: it may have arrived."
+                )
             returns = returns + 1 if self._heard == before else 1
             if returns == RETURNS:
                 break

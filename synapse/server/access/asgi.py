@@ -24,10 +24,10 @@ async def refuse(
     scope: Scope, receive: Receive, send: Send, status: int, sentence: str, *headers: Header
 ) -> None:
     """Respond with a sentence. If the request has a body, it is not used, and the connection is closed."""
-    if scope["type"] == "websocket":
-        await send({"type": "websocket.close", "code": POLICY_VIOLATION, "reason": sentence})
-        return
     body = json.dumps({"detail": sentence}).encode()
+    if scope["type"] == "websocket":
+        await _refuse_web_socket(scope, send, status, body, headers)
+        return
     unread = has_body(scope)
     head = [(b"content-type", b"application/json"), (b"content-length", b"%d" % len(body)), *headers]
     if unread:
@@ -37,6 +37,18 @@ async def refuse(
     if unread:
         await _linger(receive)
         await send({"type": "http.response.body", "body": b""})
+
+
+async def _refuse_web_socket(
+    scope: Scope, send: Send, status: int, body: bytes, headers: tuple[Header, ...]
+) -> None:
+    """Respond to the handshake, so that the client learns the reason."""
+    if "websocket.http.response" not in (scope.get("extensions") or {}):
+        await send({"type": "websocket.close", "code": POLICY_VIOLATION})
+        return
+    head = [(b"content-type", b"application/json"), *headers]
+    await send({"type": "websocket.http.response.start", "status": status, "headers": head})
+    await send({"type": "websocket.http.response.body", "body": body, "more_body": False})
 
 
 async def _linger(receive: Receive) -> None:

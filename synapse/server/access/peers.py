@@ -6,6 +6,7 @@ netlink. Systems other than Linux have neither.
 """
 
 import asyncio
+import os
 import socket
 import struct
 import sys
@@ -17,6 +18,7 @@ Address = tuple[str, int]
 _STATES = (1, 4, 5)
 
 NOBODY = -1  # a socket that its process has closed
+ROOT = 0  # can reach the agent anyway
 
 _SOCK_DIAG = 4
 _SOCK_DIAG_BY_FAMILY = 20
@@ -34,13 +36,21 @@ class Peer:
         self._client = client
         self._server = server
         self._uid: int | None = None
-        self._asked = False
+        self._asked = self._asked_kernel = False
 
     async def uid(self) -> int | None:
         """The user of this machine who opened the connection, or None if that is not known."""
-        if not self._asked:
-            self._uid = await self._find()
+        if self.uid_at_once() is None and not self._asked:
             self._asked = True
+            if self._is_local and sys.platform == "linux":
+                self._uid = await asyncio.to_thread(search_tables, *self._ends)
+        return self._uid
+
+    def uid_at_once(self) -> int | None:
+        """The same without waiting: None if only the tables of all sockets may tell."""
+        if self._uid is None and self._is_local and not self._asked_kernel:
+            self._asked_kernel = True
+            self._uid = ask_kernel(*self._ends)
         return self._uid
 
     async def key(self) -> str:
@@ -50,13 +60,19 @@ class Peer:
             return f"uid {uid}"
         return self._client[0] if self._client else ""
 
-    async def _find(self) -> int | None:
-        if self._client is None or self._server is None or not is_loopback(self._client[0]):
-            return None
-        uid = ask_kernel(self._client, self._server)
-        if uid is None and sys.platform == "linux":
-            uid = await asyncio.to_thread(search_tables, self._client, self._server)
-        return uid
+    @property
+    def _is_local(self) -> bool:
+        return self._client is not None and self._server is not None and is_loopback(self._client[0])
+
+    @property
+    def _ends(self) -> tuple[Address, Address]:
+        assert self._client is not None and self._server is not None
+        return self._client, self._server
+
+
+def is_own(uid: int | None) -> bool:
+    """Whether this user may do all that the agent may."""
+    return uid in (os.getuid(), ROOT)
 
 
 def is_loopback(ip: str) -> bool:

@@ -3,34 +3,35 @@
 The address is stored with the task, so that a new host of the same agent still knows it.
 """
 
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
-
 from synapse.base.states import FAILED, REJECTED
 from synapse.event_emitter import SSEEvent
+from synapse.server.push import Check, DocumentSender
+from synapse.tasks.outbox import Document
+from synapse.tasks.store import TaskStore
 from synapse.tasks.task import BadMessage, Json, Task
 
 KEY = "callback_url"
 
 
-@dataclass(frozen=True)
-class Callbacks:
-    """`check_url` raises ValueError for an address that must not be called. `post` checks the address again
-    and sends a document in a task of its own."""
+class Callbacks(DocumentSender):
+    """`check_url` raises ValueError for an address that must not be called."""
 
-    check_url: Callable[[str], Awaitable[object]]
-    post: Callable[[str, Json], None]
+    def __init__(self, store: TaskStore, check_url: Check) -> None:
+        super().__init__(store, "callback", check_url)
+        store.add_sender(self)
 
-    async def check(self, url: str) -> None:
+    async def accept(self, url: str) -> None:
+        """Raises BadMessage for an address that must not be called."""
         try:
-            await self.check_url(url)
+            await self.check(url)
         except ValueError as error:
             raise BadMessage(f"callback_url: {error}") from error
 
-    def task_changed(self, task: Task, _: SSEEvent) -> None:
+    def owed(self, task: Task, event: SSEEvent) -> list[Document]:
         url = task.metadata.get(KEY)
-        if task.ended and isinstance(url, str):
-            self.post(url, answer(task))
+        if not task.ended or event.event_type != "status" or not isinstance(url, str):
+            return []
+        return [Document(task.id, url, {}, answer(task))]
 
 
 def answer(task: Task) -> Json:

@@ -12,7 +12,7 @@ from synapse import errors
 from synapse.a2a_client import AsyncA2AClient
 from synapse.peers.external.http import AddressRefused
 from synapse.peers.task import StillWorking
-from synapse.server.dialect.models import MessageOrText
+from synapse.server.dialect.models import Document, MessageOrText
 from synapse.server.refusals import Route, Unavailable, reading, responses
 from synapse.tasks.task import BadMessage, Json, TaskError, message_text
 
@@ -82,27 +82,27 @@ class ExternalSend(BaseModel):
     wait: bool = Field(False, description="respond only when the task has ended")
 
 
-class ExternalAgent(BaseModel):
+class ExternalAgent(Document):
     alias: str
     name: str
     url: str
     description: str = ""
-    capabilities: dict[str, Any] = {}
-    skills: list[dict[str, Any]] = []
+    capabilities: dict[str, Any] = Field({})
+    skills: list[dict[str, Any]] = Field([])
     added_at: str | None = None
     last_seen: str | None = None
 
 
-class ExternalList(BaseModel):
+class ExternalList(Document):
     agents: list[ExternalAgent]
 
 
-class Removed(BaseModel):
+class Removed(Document):
     status: str = Field("removed", examples=["removed"])
     alias: str
 
 
-class ExternalTask(BaseModel):
+class ExternalTask(Document):
     task: dict[str, Any]
 
 

@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
-from synapse.tasks.task import Json
+from synapse.tasks.task import SENDER, Json
 
 State = Literal["submitted", "working", "input_required", "completed", "failed", "canceled"]
 Id = Annotated[str, Field(min_length=1, max_length=200)]
@@ -60,7 +60,7 @@ class Message(BaseModel):
         return self.model_dump(exclude_none=True)
 
 
-SenderName = Annotated[str, Field(max_length=200, pattern=r"^[^\x00-\x1f\x7f\[\]]+$")]
+SenderName = Annotated[str, Field(max_length=200, pattern=f"^{SENDER}$")]
 
 
 class Sender(BaseModel):
@@ -114,14 +114,20 @@ class SimpleMessage(BaseModel):
     metadata: dict[str, Any] | None = Field(None, description=_METADATA)
 
 
-class Sent(BaseModel):
+class Document(BaseModel):
+    """A response. It only documents what is sent, so that no validator is needed until somebody reads it."""
+
+    model_config = ConfigDict(defer_build=True)
+
+
+class Sent(Document):
     status: Literal["sent"] = "sent"
     priority: int = Field(examples=[1])
     task_id: str
     response_url: str | None = Field(None, description="with response_mode return: where to read the reply")
 
 
-class Answer(BaseModel):
+class Answer(Document):
     """The result of a message so far."""
 
     request_id: str = Field(description="the task's id")
@@ -132,7 +138,7 @@ class Answer(BaseModel):
     note: str | None = Field(None, description="why the task waits, or why it was canceled")
 
 
-class ArtifactDocument(BaseModel):
+class ArtifactDocument(Document):
     type: str = Field(examples=["text"])
     name: str = Field(examples=["output"])
     parts: list[dict[str, Any]]
@@ -140,7 +146,7 @@ class ArtifactDocument(BaseModel):
     metadata: dict[str, Any] | None = Field(None, description="derived: it repeats a part of the reply")
 
 
-class TaskDocument(BaseModel):
+class TaskDocument(Document):
     id: str
     context_id: str
     status: State
@@ -159,11 +165,11 @@ class TaskDocument(BaseModel):
     receipts: list[dict[str, Any]] | None = Field(None, description="the steps of its delivery, with times")
 
 
-class TaskEnvelope(BaseModel):
+class TaskEnvelope(Document):
     task: TaskDocument
 
 
-class TaskList(BaseModel):
+class TaskList(Document):
     tasks: list[TaskDocument]
     total: int = Field(description="the number of matching tasks, regardless of the limit")
 
@@ -173,18 +179,18 @@ class InputRequest(BaseModel):
     sender: SenderOrName | None = None
 
 
-class InputProvided(BaseModel):
+class InputProvided(Document):
     status: Literal["input_provided"] = "input_provided"
     task_id: str
 
 
-class Canceled(BaseModel):
+class Canceled(Document):
     status: State = Field(description="canceled, unless the agent is still working")
     task_id: str
     task: TaskDocument
 
 
-class OldCard(BaseModel):
+class OldCard(Document):
     """The agent card in its first form; `/.well-known/agent-card.json` has the form of the A2A standard."""
 
     model_config = ConfigDict(populate_by_name=True)

@@ -17,12 +17,13 @@ from synapse.server.dialect.external import ExternalClient, external_routes
 from synapse.server.dialect.models import InputRequest, SendRequest, SimpleMessage, State, TaskEnvelope
 from synapse.server.dialect.stream import events_of
 from synapse.server.event_stream import EventStream, unless_gone
-from synapse.server.refusals import TAKING, Responses, Route, in_json, reading, refusal, responses
+from synapse.server.refusals import TAKING, Responses, Route, reading, refusal, responses, with_schema
 from synapse.tasks.engine import TaskEngine
 from synapse.tasks.expiry import expires_in
-from synapse.tasks.task import Json, Task, WrongState, text_message
+from synapse.tasks.task import BadMessage, Json, Task, WrongState, text_message
 
 LONGEST_WAIT = 300
+LAST_NUMBER = 2**63 - 1  # that the store can hold
 
 _QUESTION = "What is this project about?"
 _PARTS = {"role": "user", "parts": [{"type": "text", "text": _QUESTION}]}
@@ -96,12 +97,12 @@ def dialect_routes(
 def _messages(engine: TaskEngine, callbacks: Callbacks) -> APIRouter:
     router = APIRouter(route_class=Route, tags=["Messages"])
 
-    @router.post("/message", response_model=models.Sent, responses=responses(*TAKING))
+    @router.post("/message", response_model=models.Sent, responses=with_schema(responses(*TAKING)))
     async def message(request: MessageBody) -> Response:
         """Send the agent a message and return at once. GET /response/{request_id} returns the reply."""
         metadata: Json = {**(request.metadata or {}), "response_mode": request.response_mode}
         if request.callback_url is not None:
-            await callbacks.check(request.callback_url)
+            await callbacks.accept(request.callback_url)
             metadata[KEY] = request.callback_url
         task = engine.submit(
             text_message(request.content),
@@ -156,10 +157,7 @@ def _sending(engine: TaskEngine) -> APIRouter:
         return JSONResponse({"task": (await take(request, priority)).to_dict()})
 
     @router.post(
-        "/sendSubscribe",
-        status_code=200,
-        response_class=EventStream,
-        responses=in_json(responses(*TAKING)) | _STREAM,
+        "/sendSubscribe", status_code=200, response_class=EventStream, responses=responses(*TAKING) | _STREAM
     )
     async def send_subscribe(request: SendBody, priority: Priority = 1) -> Response:
         """Create a task and stream its events."""
@@ -196,12 +194,12 @@ def _tasks(engine: TaskEngine) -> APIRouter:
         "/{task_id}/subscribe",
         status_code=200,
         response_class=EventStream,
-        responses=in_json(reading(404)) | _STREAM | _FINISHED,
+        responses=reading(400, 404) | _STREAM | _FINISHED,
     )
     async def subscribe(task_id: TaskId, last_event_id: LastEventId = None) -> Response:
         """Stream a task's events, from the beginning or after the last event that was received."""
         task = engine.find(task_id)
-        seen = int(last_event_id) if last_event_id and last_event_id.isdecimal() else None
+        seen = _number(last_event_id)
         if task.ended and seen == task.sequence:
             return Response(status_code=204)  # it tells a browser not to reconnect
         return EventStream(events_of(engine, task.id, seen))
@@ -226,6 +224,15 @@ def _tasks(engine: TaskEngine) -> APIRouter:
         return JSONResponse(body, 200 if task.ended else 202)
 
     return router
+
+
+def _number(last_event_id: str | None) -> int | None:
+    """None for what is no number: the client then gets everything. Raises BadMessage if it is too large."""
+    if not (last_event_id and last_event_id.isascii() and last_event_id.isdecimal()):
+        return None
+    if len(last_event_id) > 19 or int(last_event_id) > LAST_NUMBER:
+        raise BadMessage("Last-Event-ID is no number of an event: send the id of the last one received.")
+    return int(last_event_id)
 
 
 def _sender(request: SendRequest | SimpleMessage | InputRequest) -> Json | None:

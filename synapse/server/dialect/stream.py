@@ -13,17 +13,15 @@ from synapse.event_emitter import Lagged, SSEEvent
 from synapse.tasks.engine import TaskEngine
 from synapse.tasks.task import Json, Task, artifact_to_dict
 
-KEEPALIVE = 15.0  # seconds
 Events = AsyncGenerator[SSEEvent, None] | None
 
 
-def events_of(
-    engine: TaskEngine, task_id: str, after: int | None = None, keepalive: float = KEEPALIVE
-) -> AsyncGenerator[bytes, None]:
-    """The stream of one client: every event from this call on, even if the client starts reading later."""
+def events_of(engine: TaskEngine, task_id: str, after: int | None = None) -> AsyncGenerator[bytes, None]:
+    """The stream of one client: every event from this call on, even if the client starts reading later.
+    What keeps it alive is in `EventStream`."""
 
     def begin(after: int | None) -> tuple[list[bytes], Events]:
-        task, events = engine.subscribe(task_id, keepalive)
+        task, events = engine.subscribe(task_id)
         return snapshot(task) if after is None else _missed(engine, task, after), events
 
     async def chunks(beginning: list[bytes], events: Events) -> AsyncGenerator[bytes, None]:
@@ -33,7 +31,8 @@ def events_of(
                     yield piece
                 if events is not None:
                     async for event in events:
-                        yield encoded(event)
+                        if event.event_type:
+                            yield encoded(event)
                 return
             except Lagged:
                 pass
@@ -68,22 +67,25 @@ def snapshot(task: Task) -> list[bytes]:
 
 
 def encoded(event: SSEEvent) -> bytes:
-    if not event.event_type:
-        return b": keepalive\n\n"
     if not event.sent:
-        data = event.data
-        if event.event_type == "artifact":
-            data = _artifact(data["taskId"], data["artifact"], data["append"], data.get("lastChunk", True))
-        elif data.get("state") == REJECTED:
-            data = {**data, "state": FAILED}
-        event.sent = SSEEvent(event.event_type, data, event.id).to_sse_format().encode()
+        event.sent = SSEEvent(event.event_type, told(event), event.id).to_sse_format().encode()
     return event.sent
+
+
+def told(event: SSEEvent) -> Json:
+    """The data of a stored event as clients get it."""
+    data = event.data
+    if event.event_type == "artifact":
+        return _artifact(data["taskId"], data["artifact"], data["append"], data.get("lastChunk", True))
+    return {**data, "state": FAILED} if data.get("state") == REJECTED else data
 
 
 def _status(task: Task) -> Json:
     document = task.to_dict()
     found = {"taskId": task.id, "contextId": task.context_id, "state": document["state"]}
     found["timestamp"] = document["updated_at"]
+    if task.ended and (turn := task.metadata.get("turn")):
+        found["turn"] = turn
     return found | {key: document[key] for key in ("error", "prompt", "note") if key in document}
 
 

@@ -1,9 +1,11 @@
 """The agent card of the A2A standard."""
 
-from a2a.server.request_handlers.response_helpers import agent_card_to_dict
+from urllib.parse import urlsplit
+
 from a2a.types import a2a_pb2 as pb
 from google.protobuf.json_format import MessageToDict, ParseDict
 
+from synapse.peers.mesh.names import BINDING
 from synapse.server.about import REST, About
 from synapse.server.standard.handler import INPUT_MODES
 from synapse.tasks.expiry import EXTENSION
@@ -29,10 +31,19 @@ _INTERRUPT = {
 }
 _SECURITY: Json = {
     "securitySchemes": {
-        "token": {"httpAuthSecurityScheme": {"scheme": "Bearer", "description": "the token of this agent"}}
+        "token": {"httpAuthSecurityScheme": {"scheme": "Bearer", "description": "the token of this agent"}},
+        "key": {
+            "apiKeySecurityScheme": {
+                "location": "header",
+                "name": "X-API-Key",
+                "description": "the same token in another header",
+            }
+        },
     },
-    "securityRequirements": [{"schemes": {"token": {}}}],
+    "securityRequirements": [{"schemes": {"token": {}}}, {"schemes": {"key": {}}}],
 }
+
+_OLD_SCHEMES = {"httpAuthSecurityScheme": "http", "apiKeySecurityScheme": "apiKey"}
 
 
 def agent_card(
@@ -46,8 +57,11 @@ def agent_card(
         for version in (("1.0",) if strict else ("1.0", "0.3"))
         for binding, path in (("JSONRPC", "/"), ("HTTP+JSON", REST))
     ]
-    if about.grpc:
-        interfaces.append(("1.0", "GRPC", about.grpc))
+    if about.grpc_port:
+        host = urlsplit(base).hostname or "localhost"
+        interfaces.append(("1.0", "GRPC", f"{f'[{host}]' if ':' in host else host}:{about.grpc_port}"))
+    if about.mesh_url:
+        interfaces.append(("1.0", BINDING, about.mesh_url))
     known: Json = {"name": about.name, "agent_type": about.agent_type, "messages": _HOW}
     if full or not token_set:
         known |= {"agent_id": about.agent_id, "working_dir": about.working_dir}
@@ -84,10 +98,31 @@ def agent_card(
 
 def card_document(card: pb.AgentCard, strict: bool = False) -> Json:
     """The card as JSON; unless `strict`, with the fields that 0.3 clients read."""
-    found: Json = MessageToDict(card) if strict else agent_card_to_dict(card)
-    if "protocolVersion" in found:
-        found["protocolVersion"] = "0.3.0"
-    return found
+    found: Json = MessageToDict(card)
+    return found if strict else _with_old_fields(found)
+
+
+def _with_old_fields(card: Json) -> Json:
+    first, *others = (each for each in card["supportedInterfaces"] if each["protocolVersion"] == "0.3")
+    card |= {
+        "url": first["url"],
+        "preferredTransport": first["protocolBinding"],
+        "protocolVersion": "0.3.0",
+        "additionalInterfaces": [
+            {"transport": each["protocolBinding"], "url": each["url"]} for each in others
+        ],
+    }
+    for extension in card["capabilities"]["extensions"]:
+        extension.setdefault("required", False)
+    if "securitySchemes" in card:
+        for scheme in card["securitySchemes"].values():
+            for kind, old in _OLD_SCHEMES.items():
+                if kind in scheme:
+                    scheme |= {"in" if key == "location" else key: said for key, said in scheme[kind].items()}
+                    scheme["type"] = old
+        card["security"] = [{name: [] for name in each["schemes"]} for each in card["securityRequirements"]]
+        card["supportsAuthenticatedExtendedCard"] = True
+    return card
 
 
 def _extension(uri: str, description: str, params: Json) -> Json:

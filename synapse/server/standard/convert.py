@@ -3,18 +3,19 @@
 import base64
 import binascii
 import json
+import re
 from collections.abc import Callable
 from typing import Any, NamedTuple, TypeVar
 
 from a2a.types import a2a_pb2 as pb
 from a2a.utils.proto_utils import to_stream_response
-from google.protobuf.json_format import MessageToDict, ParseDict, ParseError
+from google.protobuf.json_format import MessageToDict, ParseDict, ParseError, SerializeToJsonError
 from google.protobuf.struct_pb2 import Struct
 
 from synapse.base.states import END_STATES, INPUT_REQUIRED, STATES
 from synapse.event_emitter import SSEEvent, timestamp
 from synapse.tasks.expiry import EXTENSION, expires_in
-from synapse.tasks.task import BadMessage, Json, Task, joined
+from synapse.tasks.task import SENDER, BadMessage, Json, Task, joined
 
 STOPS = END_STATES | {INPUT_REQUIRED}  # they end a stream and a call that waits
 
@@ -29,6 +30,8 @@ _KINDS = {
     "text": ("text", "text"), "data": ("data", "data"), "raw": ("file", "bytes"), "url": ("file", "uri"),
 }  # fmt: skip
 _MESSAGE_FIELDS = ("metadata", "extensions", "reference_task_ids")
+# What cannot be a protobuf value: it is nested too deeply, or has a number that no double can hold.
+_UNFIT = (ParseError, ValueError, OverflowError)
 _PART_FIELDS = {"filename": "name", "media_type": "mime_type", "metadata": "metadata"}
 RECENT = 64  # events; listeners are seldom further apart
 _HUGE = 2**53  # from here on, the standard's numbers are not exact integers
@@ -54,10 +57,18 @@ def state_name(number: int) -> str:
 
 def message_from(message: pb.Message) -> Json:
     """The message as the engine stores it. Raises BadMessage for one that the agent cannot be given."""
-    given = MessageToDict(message, preserving_proto_field_name=True)
+    given = _document(message)
     parts = [_part_from(part) for part in given.get("parts", ())]
     found: Json = {"role": "user", "parts": parts, "message_id": message.message_id}
     return found | {key: given[key] for key in _MESSAGE_FIELDS if key in given}
+
+
+def _document(message: pb.Message | Struct) -> Json:
+    try:
+        return dict(MessageToDict(message, preserving_proto_field_name=True))
+    except (SerializeToJsonError, ValueError) as error:  # the second for a Struct alone
+        sentence = "the message holds a number that is not finite, which JSON does not have."
+        raise BadMessage(sentence) from error
 
 
 def _part_from(part: Json) -> Json:
@@ -92,7 +103,7 @@ def options_from(*metadata: Struct) -> Options:
     """From the metadata of request and message. The last one counts."""
     said: Json = {}
     for struct in metadata:
-        inner = MessageToDict(struct).get(EXTENSION)
+        inner = _document(struct).get(EXTENSION)
         if isinstance(inner, dict):
             said |= inner
     expires = expires_in({EXTENSION: said})
@@ -105,6 +116,8 @@ def options_from(*metadata: Struct) -> Options:
     if not isinstance(sender, dict) or not all(isinstance(value, str) for value in sender.values()):
         raise BadMessage('sender is not an object of strings: use {"id": …, "name": …}.')
     named = {key: sender[key] for key in ("id", "name") if key in sender} or None
+    if not all(len(word) <= 200 and re.fullmatch(SENDER, word) for word in (named or {}).values()):
+        raise BadMessage("sender has an id or a name with control characters, brackets, or no text.")
     return Options(priority, named, expires)
 
 
@@ -195,7 +208,7 @@ def _part_to(part: Json) -> pb.Part:
     if part["type"] == "data":
         try:
             ParseDict(part["data"], found.data)
-        except (ParseError, ValueError):
+        except _UNFIT:
             found.text = json.dumps(part["data"])
     elif part["type"] == "file" and part.get("bytes"):
         try:
@@ -214,7 +227,7 @@ def _part_to(part: Json) -> pb.Part:
 def _fill(struct: Struct, value: Json) -> None:
     try:
         ParseDict(value, struct)
-    except (ParseError, ValueError):  # nested too deeply, or not a number
+    except _UNFIT:
         struct.Clear()
         struct.update({"json": json.dumps(value)})
 

@@ -6,8 +6,9 @@ import functools
 import hmac
 import logging
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
+from synapse.base.loading import load
 from synapse.server.about import About
 from synapse.server.access.checks import BURST
 from synapse.server.access.rates import Rates
@@ -18,6 +19,7 @@ from synapse.tasks.engine import TaskEngine
 
 if TYPE_CHECKING:
     import grpc
+    from a2a.server.request_handlers.request_handler import RequestHandler
 
 
 logger = logging.getLogger(__name__)
@@ -43,6 +45,7 @@ class GrpcListener:
         rate: float = 0,
     ) -> None:
         extended = functools.partial(agent_card, about, token_set=True, full=True)
+        self._about = about
         self._address = address
         handler = A2AHandler(engine, push, extended)
         self._open = functools.partial(open_grpc, handler, address, token, largest, rate)
@@ -54,10 +57,12 @@ class GrpcListener:
         except (GrpcMissing, RuntimeError, OSError) as error:
             logger.error("gRPC is not served at %s: %s", self._address, error)
             return
+        self._about.grpc_port = port  # now the card names it
         logger.info("gRPC is served at port %d", port)
 
     async def close(self) -> None:
         if self._server is not None:
+            self._about.grpc_port = 0
             await self._server.stop(0)
 
 
@@ -66,16 +71,16 @@ async def open_grpc(
 ) -> tuple[grpc.aio.Server, int]:
     """Serve at `address` (`127.0.0.1:0`, `unix:/…`); returns the server and its port.
 
-    A TCP port is open to every user of the machine, and users are not checked here: give it a token. The card
-    does not name the port, because clients of the other bindings fail on a host:port.
+    A TCP port is open to every user of the machine, and users are not checked here: give it a token.
     """
     try:
+        await load("grpc", "a2a.server.request_handlers.grpc_handler")
         import grpc
         from a2a.server.request_handlers.grpc_handler import DefaultGrpcServerCallContextBuilder, GrpcHandler
         from a2a.types import a2a_pb2_grpc
         from a2a.utils.errors import VersionNotSupportedError
     except ImportError as error:
-        raise GrpcMissing("gRPC is not installed: `pip install 'synapse-a2a[grpc]'`.") from error
+        raise GrpcMissing("gRPC is not installed: `pip install 'a2a-synapse[grpc]'`.") from error
 
     class Context(DefaultGrpcServerCallContextBuilder):
         def build(self, context: Any) -> Any:
@@ -92,7 +97,7 @@ async def open_grpc(
     ]
     server = grpc.aio.server(interceptors=[_guard(grpc, token, rate)] if token else [], options=options)
     add: Any = a2a_pb2_grpc.add_A2AServiceServicer_to_server
-    add(GrpcHandler(handler, Context()), server)
+    add(GrpcHandler(cast("RequestHandler", handler), Context()), server)  # it has all the methods
     port = server.add_insecure_port(address)
     await server.start()
     return server, port
@@ -110,8 +115,10 @@ def _guard(grpc: Any, token: str, rate: float) -> Any:
 
     class Guard(grpc.aio.ServerInterceptor):  # type: ignore[misc]
         async def intercept_service(self, continuation: Any, details: Any) -> Any:
-            said = dict(details.invocation_metadata).get("authorization", "")
-            known = hmac.compare_digest(str(said).encode(), f"Bearer {token}".encode())
+            said = dict(details.invocation_metadata)
+            key = said.get("x-api-key")
+            given, wanted = (key, token) if key else (said.get("authorization", ""), f"Bearer {token}")
+            known = hmac.compare_digest(str(given).encode(), wanted.encode())
             # Calls without the token have a limit of their own, so that a client cannot try many tokens.
             if rate and (wait := rates.wait("known" if known else "unknown")):
                 sentence = f"too many requests: try again in {math.ceil(wait)} s (limits.rate)"

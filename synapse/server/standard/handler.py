@@ -6,15 +6,17 @@ import asyncio
 import base64
 import binascii
 import json
-from collections.abc import AsyncGenerator, Callable, Iterator
+import os
+from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
 from contextlib import aclosing, contextmanager
 from fnmatch import fnmatchcase
-from typing import Any
+from typing import Any, Protocol
 
-from a2a.server.context import ServerCallContext as Context
-from a2a.server.request_handlers.request_handler import RequestHandler, validate_request_params
+os.environ.setdefault("OTEL_INSTRUMENTATION_A2A_SDK_ENABLED", "false")  # read when the SDK is imported
+
 from a2a.types import a2a_pb2 as pb
 from a2a.utils import errors
+from a2a.utils.proto_utils import validate_proto_required_fields as require_fields
 from google.protobuf.json_format import MessageToDict, ParseDict
 
 from synapse.base.urls import UrlRefused
@@ -36,14 +38,29 @@ INPUT_MODES = (
 _TEXTS = ("text/*", "application/*json", "application/*xml", "application/*yaml", "application/*toml")
 PAGE, LARGEST_PAGE = 50, 100
 
+
+class Context(Protocol):
+    """What a request says beside its parameters. The SDK's own class would import pydantic."""
+
+    @property
+    def state(self) -> Mapping[str, Any]: ...
+
+
+class Unavailable(errors.InternalError):
+    """The agent is ending."""
+
+
 _ERRORS: tuple[tuple[type[TaskError], type[errors.A2AError]], ...] = (
     (tasks.TaskNotFound, errors.TaskNotFoundError),
     (tasks.NotCancelable, errors.TaskNotCancelableError),
     (tasks.WrongState, errors.UnsupportedOperationError),
     (tasks.LoopRefused, errors.UnsupportedOperationError),
+    (tasks.OverBudget, errors.UnsupportedOperationError),
     (tasks.NotAllowed, errors.UnsupportedOperationError),
     (tasks.BadMessage, errors.InvalidParamsError),
+    (tasks.AgentGone, Unavailable),
 )
+errors.A2A_ERROR_MAPPING[Unavailable] = errors.ErrorMapping(503, "UNAVAILABLE", tasks.AgentGone.code)
 
 
 @contextmanager
@@ -58,7 +75,7 @@ def standard_errors() -> Iterator[None]:
         raise kind(text, {"code": error.code}) from error
 
 
-class A2AHandler(RequestHandler):
+class A2AHandler:
     """`extended` makes the extended card, if there is one."""
 
     def __init__(
@@ -68,17 +85,17 @@ class A2AHandler(RequestHandler):
         self.push = push
         self.extended = extended
 
-    @validate_request_params
     async def on_message_send(self, params: pb.SendMessageRequest, context: Context) -> pb.Task | pb.Message:
         """Wait until the task has ended or asks something. If the client disconnects, only the wait ends."""
+        require_fields(params)
         task, follower = await self._accept(params, context)
         async with aclosing(follower):
             if not params.configuration.return_immediately:
                 await follower.stop()
         return convert.task_to(task, _history(params.configuration))
 
-    @validate_request_params
     async def on_message_send_stream(self, params: pb.SendMessageRequest, context: Context) -> Events:
+        require_fields(params)
         task, follower = await self._accept(params, context)
         async with aclosing(follower):
             follower.seen = task.sequence
@@ -119,14 +136,14 @@ class A2AHandler(RequestHandler):
             self.push.set_config(task.id, config)
         return task, follower
 
-    @validate_request_params
     async def on_get_task(self, params: pb.GetTaskRequest, context: Context) -> pb.Task:
+        require_fields(params)
         history = _history(params)
         return convert.task_to(self._task(params.id), history)
 
-    @validate_request_params
     async def on_list_tasks(self, params: pb.ListTasksRequest, context: Context) -> pb.ListTasksResponse:
         """The task that changed last comes first. A page token names the last task of the previous page."""
+        require_fields(params)
         history = _history(params)
         size = params.page_size if params.HasField("page_size") else PAGE
         if not 1 <= size <= LARGEST_PAGE:
@@ -146,13 +163,13 @@ class A2AHandler(RequestHandler):
             total_size=self.engine.store.count(**wanted),
         )
 
-    @validate_request_params
     async def on_cancel_task(self, params: pb.CancelTaskRequest, context: Context) -> pb.Task:
+        require_fields(params)
         with standard_errors():
             return convert.task_to(await asyncio.shield(self.engine.cancel(params.id)))
 
-    @validate_request_params
     async def on_subscribe_to_task(self, params: pb.SubscribeToTaskRequest, context: Context) -> Events:
+        require_fields(params)
         task = self._task(params.id)
         if task.ended:
             raise errors.UnsupportedOperationError(f"task {task.id} is {task.state}: it has no more events.")
@@ -163,42 +180,42 @@ class A2AHandler(RequestHandler):
             async for event in follower.updates():
                 yield event
 
-    @validate_request_params
     async def on_create_task_push_notification_config(
         self, params: pb.TaskPushNotificationConfig, context: Context
     ) -> pb.TaskPushNotificationConfig:
+        require_fields(params)
         task = self._task(params.task_id)
         config = await self._push_config(params, context)
         return _config_to(task.id, self.push.set_config(task.id, config))
 
-    @validate_request_params
     async def on_get_task_push_notification_config(
         self, params: pb.GetTaskPushNotificationConfigRequest, context: Context
     ) -> pb.TaskPushNotificationConfig:
+        require_fields(params)
         task = self._task(params.task_id)
         config = self.push.configs(task.id).get(params.id)
         if config is None:
             raise errors.TaskNotFoundError(f"task {task.id} has no push configuration {params.id!r}.")
         return _config_to(task.id, config)
 
-    @validate_request_params
     async def on_list_task_push_notification_configs(
         self, params: pb.ListTaskPushNotificationConfigsRequest, context: Context
     ) -> pb.ListTaskPushNotificationConfigsResponse:
+        require_fields(params)
         task = self._task(params.task_id)
         configs = [_config_to(task.id, config) for config in self.push.configs(task.id).values()]
         return pb.ListTaskPushNotificationConfigsResponse(configs=configs)
 
-    @validate_request_params
     async def on_delete_task_push_notification_config(
         self, params: pb.DeleteTaskPushNotificationConfigRequest, context: Context
     ) -> None:
+        require_fields(params)
         self.push.remove_config(self._task(params.task_id).id, params.id)
 
-    @validate_request_params
     async def on_get_extended_agent_card(
         self, params: pb.GetExtendedAgentCardRequest, context: Context
     ) -> pb.AgentCard:
+        require_fields(params)
         if self.extended is None:
             raise errors.UnsupportedOperationError("this agent has no token, and so no extended card.")
         return self.extended()

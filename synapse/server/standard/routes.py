@@ -2,36 +2,31 @@
 
 import functools
 import json
-import os
-from collections.abc import AsyncGenerator, AsyncIterable, Callable, Coroutine
+import re
+import sys
+from collections.abc import Awaitable, Callable
 from email.utils import formatdate
 from typing import Any
 
-os.environ.setdefault("OTEL_INSTRUMENTATION_A2A_SDK_ENABLED", "false")  # read when the SDK is imported
-
 from a2a.extensions.common import HTTP_EXTENSION_HEADER, get_requested_extensions
-from a2a.server.jsonrpc_models import JSONParseError as RpcParseError
-from a2a.server.request_handlers.request_handler import RequestHandler
-from a2a.server.request_handlers.response_helpers import build_error_response
-from a2a.server.routes.rest_routes import create_rest_routes
 from a2a.types.a2a_pb2 import TaskState
 from a2a.utils import errors
 from a2a.utils.constants import VERSION_HEADER
 from a2a.utils.error_handlers import build_rest_error_payload
-from sse_starlette.event import ensure_bytes
-from sse_starlette.sse import EventSourceResponse
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
-from starlette.routing import BaseRoute, Route
+from starlette.routing import BaseRoute, Route, Router
 
 from synapse.base.digest import sha256_hex
+from synapse.base.loading import load
 from synapse.server.about import CARD, REST, About
-from synapse.server.event_stream import EventStream, unless_gone
+from synapse.server.event_stream import unless_gone
+from synapse.server.lazy import LazyRoutes
 from synapse.server.push import PushSender
 from synapse.server.standard.card import EXTENSIONS, agent_card, card_document
 from synapse.server.standard.handler import A2AHandler
-from synapse.server.standard.streams import RpcDispatcher, rest_streams
-from synapse.server.standard.v03 import JsonRpc03, Rest03
+from synapse.server.standard.rest import rest_routes
+from synapse.server.standard.rpc import JsonRpc, OldRpc, known_id, rpc_error
 from synapse.tasks.engine import TaskEngine
 
 VERSIONS = ("1.0", "0.3")
@@ -40,8 +35,9 @@ DEPTH = 500  # brackets; with more, the body may be nested too deeply for the pa
 CACHE = "public, max-age=60"  # the card changes only with the agent
 _JSON = ("application/json", "application/a2a+json")
 _STATES = frozenset(TaskState.keys())
+_LONG_NUMBER = re.compile(rb"\d{309}")  # the digits of the largest double
 
-Endpoint = Callable[[Request], Coroutine[Any, Any, Response]]
+Endpoint = Callable[[Request], Awaitable[Response]]
 Refuse = Callable[[errors.A2AError, bytes], Response]
 
 
@@ -52,7 +48,7 @@ def standard_routes(
     *,
     strict: bool = False,
     token_set: bool = False,
-    handler: RequestHandler | None = None,
+    handler: A2AHandler | None = None,
 ) -> list[BaseRoute]:
     """They come after the routes of the specifications' endpoints. `strict` is for the conformance kit, which
     has an older text of the standard: no 0.3 in the card, HTTP+JSON as application/json, 415 for other types.
@@ -60,24 +56,37 @@ def standard_routes(
     if handler is None:
         extended = functools.partial(agent_card, about, strict=strict, token_set=True, full=True)
         handler = A2AHandler(engine, push, extended if token_set else None)
-    rpc = RpcDispatcher(handler, enable_v0_3_compat=True)
-    rpc._v03_adapter = JsonRpc03(handler)
-    streams = rest_streams(handler)
-    rest = [
-        (route.path, list(route.methods or ()), streams.get(route.path, route.endpoint))
-        for route in create_rest_routes(handler)
-        if isinstance(route, Route)
-    ]
-    old = [(path, [method], endpoint) for (path, method), endpoint in Rest03(handler).routes().items()]
     refuse = functools.partial(_refuse_rest, strict=strict)
+    checked = functools.partial(_checked, refuse=refuse, strict=strict)
+    rpc = JsonRpc(handler, functools.partial(_old_rpc, handler))
     return [
         Route(CARD, _card(about, strict, token_set), methods=["GET"]),
-        Route("/", _checked(rpc.handle_requests, _refuse_rpc, strict), methods=["POST"]),
-        *(
-            Route(REST + path, _checked(endpoint, refuse, strict), methods=methods)
-            for path, methods, endpoint in (*old, *rest)
+        Route("/", _checked(rpc.handle, _refuse_rpc, strict), methods=["POST"]),
+        LazyRoutes(
+            lambda path: path.startswith(f"{REST}/v1/"), functools.partial(_old_rest, handler, checked)
         ),
+        *rest_routes(handler, REST, checked),
     ]
+
+
+async def _old_rpc(handler: A2AHandler) -> OldRpc:
+    await _load_old()
+    from synapse.server.standard.v03 import JsonRpc03
+
+    return JsonRpc03(handler)
+
+
+async def _old_rest(handler: A2AHandler, checked: Callable[[Endpoint], Endpoint]) -> Router:
+    await _load_old()
+    from synapse.server.standard.v03 import Rest03
+
+    routes = Rest03(handler).routes().items()
+    made = [Route(REST + path, checked(endpoint), methods=[method]) for (path, method), endpoint in routes]
+    return Router(made, redirect_slashes=False)
+
+
+async def _load_old() -> None:
+    await load("synapse.server.standard.v03", without="grpc")  # 12 MB that only `grpc_port` needs
 
 
 def _card(about: About, strict: bool, token_set: bool) -> Endpoint:
@@ -107,9 +116,7 @@ def _checked(endpoint: Endpoint, refuse: Refuse, strict: bool) -> Endpoint:
             response = await unless_gone(request.receive, endpoint(request)) or Response(status_code=499)
         except errors.A2AError as error:
             response = refuse(error, body)
-        if isinstance(response, EventSourceResponse):
-            response = EventStream(_encoded(response.body_iterator))
-        elif response.status_code == 400 and b"CONTENT_TYPE_NOT_SUPPORTED" in response.body:
+        if response.status_code == 400 and b"CONTENT_TYPE_NOT_SUPPORTED" in response.body:
             sentence = _parsed(bytes(response.body))["error"]["message"]
             response = refuse(errors.ContentTypeNotSupportedError(sentence), body)
         elif strict and response.headers.get("content-type") == _JSON[1]:
@@ -148,8 +155,9 @@ def _check_body(request: Request, body: bytes) -> None:
             raise errors.ContentTypeNotSupportedError(f"{kind} is not accepted: send JSON.")
         try:
             body.decode()
-            if body.count(b"[") + body.count(b"{") > DEPTH:
-                json.loads(body)
+            deep = body.count(b"[") + body.count(b"{") > DEPTH
+            if deep or b"\\ud" in body or b"\\uD" in body or _LONG_NUMBER.search(body):
+                _check_characters(json.loads(body, parse_int=_double))
         except UnicodeDecodeError as error:
             raise errors.JSONParseError(f"the body is not UTF-8: {error}.") from error
         except RecursionError as error:
@@ -164,21 +172,26 @@ def _check_body(request: Request, body: bytes) -> None:
         raise errors.InvalidParamsError(f"status {status!r} is none of the standard's states.")
 
 
-async def _encoded(items: AsyncIterable[Any]) -> AsyncGenerator[bytes, None]:
+def _double(digits: str) -> int:
+    number = int(digits)
+    if abs(number) > sys.float_info.max:
+        raise errors.InvalidParamsError("the request holds a number that is too large for a double.")
+    return number
+
+
+def _check_characters(document: Any) -> None:
+    """Refuse half of a surrogate pair, which no response and no file can hold."""
     try:
-        async for item in items:
-            yield ensure_bytes(item, "\n")
-    finally:
-        if isinstance(items, AsyncGenerator):
-            await items.aclose()
+        json.dumps(document, ensure_ascii=False).encode()
+    except UnicodeEncodeError as error:
+        raise errors.InvalidParamsError(
+            "the request holds half of a surrogate pair, which is no character: send UTF-8."
+        ) from error
 
 
 def _refuse_rpc(error: errors.A2AError, body: bytes) -> Response:
-    asked = _parsed(body).get("id")
-    known = asked if isinstance(asked, (str, int)) and not isinstance(asked, bool) else None
     status = 415 if isinstance(error, errors.ContentTypeNotSupportedError) else 200
-    said = RpcParseError(message=error.message) if isinstance(error, errors.JSONParseError) else error
-    return JSONResponse(build_error_response(known, said), status_code=status)
+    return JSONResponse(rpc_error(known_id(_parsed(body)), error), status_code=status)
 
 
 def _refuse_rest(error: errors.A2AError, body: bytes, strict: bool) -> Response:

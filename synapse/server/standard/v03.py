@@ -11,9 +11,10 @@ from __future__ import annotations
 
 import functools
 import json
-from collections.abc import AsyncIterable, Awaitable, Callable
-from typing import Any
+from collections.abc import AsyncGenerator, AsyncIterable, Awaitable, Callable
+from typing import Any, cast
 
+import a2a.server.routes  # noqa: F401  # before a2a.compat, which it imports and which imports it
 from a2a.compat.v0_3 import conversions
 from a2a.compat.v0_3 import types as v03
 from a2a.compat.v0_3.jsonrpc_adapter import JSONRPC03Adapter
@@ -26,11 +27,13 @@ from a2a.server.request_handlers.request_handler import RequestHandler
 from a2a.types import a2a_pb2 as pb
 from a2a.utils import errors, json_utils
 from a2a.utils.error_handlers import rest_error_handler, rest_stream_error_handler
+from sse_starlette.event import ensure_bytes
 from sse_starlette.sse import EventSourceResponse
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from synapse.server.event_stream import EventStream
+from synapse.server.standard.handler import A2AHandler
 from synapse.server.standard.streams import begun, framed
 
 _DELETE = "tasks/pushNotificationConfig/delete"
@@ -99,17 +102,21 @@ def _with_final(response: Streamed) -> Streamed:
 
 
 class JsonRpc03(JSONRPC03Adapter):
-    def __init__(self, handler: RequestHandler) -> None:
-        super().__init__(handler)
-        self.handler = Handler03(handler)
+    def __init__(self, handler: A2AHandler) -> None:
+        core = cast(RequestHandler, handler)  # it has all the methods
+        super().__init__(core)
+        self.handler = Handler03(core)
 
-    async def handle_request(
+    async def answer(
         self, request_id: str | int | None, method: str, body: dict[str, Any], request: Request
-    ) -> JSONResponse | EventSourceResponse:
+    ) -> Response:
         if kind := _unknown_kind(body.get("params")):
             sentence = f"a part of kind {kind!r} is not known: use text, file or data."
             return self._generate_error_response(request_id, errors.InvalidParamsError(sentence))
-        return await super().handle_request(request_id, method, body, request)
+        response = await self.handle_request(request_id, method, body, request)
+        if isinstance(response, EventSourceResponse):
+            return EventStream(_encoded(response.body_iterator))
+        return response
 
     def _generate_error_response(self, request_id: str | int | None, error: Any) -> JSONResponse:
         # The request itself has been checked before: only its params can be invalid.
@@ -138,10 +145,20 @@ def _unknown_kind(params: Any) -> object:
     return None
 
 
+async def _encoded(items: AsyncIterable[Any]) -> AsyncGenerator[bytes, None]:
+    try:
+        async for item in items:
+            yield ensure_bytes(item, "\n")
+    finally:
+        if isinstance(items, AsyncGenerator):
+            await items.aclose()
+
+
 class Rest03(REST03Adapter):
-    def __init__(self, handler: RequestHandler) -> None:
-        super().__init__(handler)
-        self.handler.handler03 = Handler03(handler)
+    def __init__(self, handler: A2AHandler) -> None:
+        core = cast(RequestHandler, handler)
+        super().__init__(core)
+        self.handler.handler03 = Handler03(core)
         self._core = handler
 
     def routes(self) -> dict[tuple[str, str], Callable[[Request], Any]]:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from synapse.agents.look import Composer, Look
+from synapse.keys import patterns
 from synapse.terminal.cells import char_width, width
 from synapse.terminal.screen import Cell, Row, Screen
 from synapse.terminal.styles import style_of, typed_text
@@ -33,8 +34,11 @@ class Seen:
 NOT_LOOKED = Seen(UNKNOWN, why="the screen has not settled yet")
 NOT_SEEN_YET = Seen(UNKNOWN, why="its composer has not been on the screen yet")
 NO_COMPOSER = Seen(ABSENT, why="its composer is not on the screen")
+OTHER_PAGE = Seen(ABSENT, why="a page or dialog of it with an input of its own is on the screen")
 OTHER_PROGRAM = Seen(ABSENT, why="another program has the terminal")
 ELSEWHERE = Seen(DIALOG, why="its composer is on the screen, but the cursor is not in it")
+
+_BLANK = " \u200b"  # a drawn cursor may have a zero-width space behind it
 
 # Joined, flag and skin tone emoji: programs and terminals count their cells differently.
 _UNSURE = re.compile("[\u200d\ufe0f\U0001f1e6-\U0001f1ff\U0001f3fb-\U0001f3ff]")
@@ -49,6 +53,8 @@ class _Place:
     end: int
     column: int
     mode: str
+    right: int  # the column after its last
+    partial: bool = False  # something else is between its rows and its edge
 
 
 class ComposerReader:
@@ -60,15 +66,15 @@ class ComposerReader:
         self._pasted = look.reply.placeholder
 
     def read(self, screen: Screen) -> Seen:
-        lines = screen.text().split("\n")
+        text = screen.text()
+        lines = text.split("\n")
         columns = screen.size[0]
         for box in self._boxes:
             place = _place(box, [line.ljust(columns) for line in lines], screen)
+            if place is not None and box.unless and patterns.search(box.unless, text):
+                return OTHER_PAGE
             if place is not None:
-                try:
-                    rows = screen.rows(place.first, place.end)
-                except NotImplementedError:
-                    return Seen(UNKNOWN, why="this terminal emulator does not tell the style of a cell")
+                rows = screen.rows(place.first, place.end)
                 self.was_seen = True
                 place = _bounded(place, rows, screen.cursor[1] - place.first)
                 if place is None:
@@ -80,8 +86,8 @@ class ComposerReader:
 
     def _content(self, place: _Place, rows: Sequence[Row], screen: Screen) -> Seen:
         column, row = screen.cursor
-        room = screen.size[0] - place.column - place.box.margin
-        typed = [typed_text(cells.cells[place.column :]).rstrip(" ") for cells in rows]
+        room = place.right - place.column - place.box.margin
+        typed = [typed_text(cells.cells[place.column : place.right]).rstrip(_BLANK) for cells in rows]
         at = row - place.first
         if 0 <= at < len(typed):  # blanks up to the cursor were typed
             typed[at] += " " * (column - place.column - width(typed[at]))
@@ -89,18 +95,23 @@ class ComposerReader:
             return Seen(EMPTY, why="its composer is empty")
         if not place.mode and column == place.column and at == 0 and self._is_hint(typed, place.box):
             return Seen(EMPTY, why="its composer shows only its placeholder")
+        if place.partial:
+            return Seen(DRAFT, why="a list is above its composer")
         if _may_scroll(place, screen):
             return Seen(DRAFT, why="its composer may show only a part of the draft")
-        if any(cell.text.strip() for cells in rows[1:] for cell in cells.cells[: place.column]):
+        beside = (cell.text for cells in rows[1:] for cell in cells.cells[: place.column])
+        if not place.box.repeats and any(text.strip(f" {place.box.bar}") for text in beside):
             return Seen(DRAFT, why="its composer shows more than a draft")
         whole = "\n".join(typed)
-        if any(re.search(pattern, whole) for pattern in self._pasted):
+        if any(patterns.search(pattern, whole) for pattern in self._pasted):
             return Seen(DRAFT, why="its composer has a placeholder for pasted text")
         if _UNSURE.search(whole):
             return Seen(DRAFT, why="the draft has emoji whose width is not certain")
         if len(typed) > 1 and not self._own:
             return Seen(DRAFT, why="how its composer breaks lines is not known")
         text = joined(typed, room, at)
+        if place.box.repeats and any(width(line) >= room for line in typed[:-1]):
+            text = None
         if text is None:
             return Seen(DRAFT, why="which breaks of the draft are its own cannot be told")
         if not (place.mode + text).strip():
@@ -108,17 +119,19 @@ class ComposerReader:
         return Seen(DRAFT, place.mode + text, "its composer has a draft")
 
     def _is_hint(self, typed: Sequence[str], box: Composer) -> bool:
-        return bool(box.hint) and re.fullmatch(box.hint, " ".join(typed).strip()) is not None
+        return bool(box.hint) and patterns.fullmatch(box.hint, " ".join(typed).strip()) is not None
 
 
 def _place(box: Composer, lines: Sequence[str], screen: Screen) -> _Place | None:
     row = screen.cursor[1]
     if not 0 <= row < len(lines):
         return None
+    if box.bar:
+        return _behind_bar(box, lines, screen)
     if box.above:
-        upper = next((n for n in range(row - 1, -1, -1) if re.match(box.above, lines[n])), None)
+        upper = next((n for n in range(row - 1, -1, -1) if patterns.match(box.above, lines[n])), None)
         below = box.below or box.above
-        end = next((n for n in range(row + 1, len(lines)) if re.match(below, lines[n])), None)
+        end = next((n for n in range(row + 1, len(lines)) if patterns.match(below, lines[n])), None)
         if upper is None or end is None:
             return None
         first = upper + 1
@@ -129,18 +142,41 @@ def _place(box: Composer, lines: Sequence[str], screen: Screen) -> _Place | None
     else:
         if screen.cursor_visible == box.hidden_cursor:
             return None
-        found = next((n for n in range(row, -1, -1) if re.match(box.first, lines[n])), None)
+        found = next((n for n in range(row, -1, -1) if patterns.match(box.first, lines[n])), None)
         if found is None:
             return None
+        while box.repeats and found and patterns.match(box.first, lines[found - 1]):
+            found -= 1
         first, end = found, len(lines)
-    head = re.match(box.first, lines[first])
+    head = patterns.match(box.first, lines[first])
     if head is None:
         return None
     column = width(head[0])
-    indented = all(not line[:column].strip() for line in lines[first + 1 : row + 1])
+    indented = box.repeats or all(not line[:column].strip() for line in lines[first + 1 : row + 1])
     if not indented or screen.cursor[0] < column:
         return None
-    return _Place(box, first, end, column, head.groupdict().get("mode") or "")
+    return _Place(box, first, end, column, head.groupdict().get("mode") or "", screen.size[0])
+
+
+def _behind_bar(box: Composer, lines: Sequence[str], screen: Screen) -> _Place | None:
+    """Its rows are those with the bar from a margin above the cursor to two rows above its lower edge."""
+    column, row = screen.cursor
+    head, edge = patterns.match(box.first, lines[row]), lines[row].find(box.bar)
+    end = next((n for n in range(row + 1, len(lines)) if patterns.match(box.below, lines[n])), None)
+    if head is None or end is None or column < width(head[0]):
+        return None
+    barred = [line[: edge + 1] == " " * edge + box.bar for line in lines]
+    top = row
+    while top and barred[top - 1]:
+        top -= 1
+    margins = [n for n in range(top, row) if not lines[n][edge + 1 :].strip()]
+    if not margins or not all(barred[row:end]) or row >= end - 2:
+        return None
+    partial = margins[0] != top
+    first = (margins[-1] if partial else top) + 1
+    mode = "!" if box.mode and patterns.match(box.mode, lines[end - 1]) else ""
+    right = width(lines[end].rstrip())
+    return _Place(box, first, end - 2, width(head[0]), mode, right, partial)
 
 
 def _may_scroll(place: _Place, screen: Screen) -> bool:
@@ -151,8 +187,11 @@ def _may_scroll(place: _Place, screen: Screen) -> bool:
 
 
 def _is_shown(box: Composer, lines: Sequence[str]) -> bool:
+    if box.bar:
+        return any(patterns.match(box.below, line) for line in lines)
     return bool(box.above) and any(
-        re.match(box.above, above) and re.match(box.first, first) for above, first in pairwise(lines)
+        patterns.match(box.above, above) and patterns.match(box.first, first)
+        for above, first in pairwise(lines)
     )
 
 
@@ -161,7 +200,7 @@ def _bounded(place: _Place, rows: Sequence[Row], cursor: int) -> _Place | None:
 
     `rows` begin with it, and `cursor` is one of them. None: the cursor is below the composer.
     """
-    if place.box.above:
+    if place.box.above or place.box.bar:
         return place
     ground, end = _background(rows[0].cells[0]), cursor + 1
     if ground:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from synapse.agents.look import Look, MenuStyle
 from synapse.agents.requests import one_line
+from synapse.keys import patterns
 
 GAP = 4  # blank rows above a dialog end it
 FRAME = "╌"  # stands for a rule or the edge of a box where `MenuStyle.subject` is searched
@@ -28,8 +29,8 @@ class Asked:
     hidden: bool = False
 
 
-def matches(patterns: Iterable[str], row: str) -> bool:
-    return any(re.match(pattern, row) for pattern in patterns)
+def matches(wanted: Iterable[str], row: str) -> bool:
+    return any(patterns.match(pattern, row) for pattern in wanted)
 
 
 def breaks(row: str, look: Look) -> bool:
@@ -88,7 +89,7 @@ def _without_tips(text: str) -> str:
 def _about(rows: Sequence[str], style: MenuStyle) -> str:
     if not style.subject:
         return ""
-    match = re.search(style.subject, _framed(rows))
+    match = patterns.search(style.subject, _framed(rows))
     found = next((group for group in match.groups() if group), "") if match else ""
     return textwrap.dedent(found).strip()
 

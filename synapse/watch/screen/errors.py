@@ -20,6 +20,7 @@ from synapse.agents import folders
 from synapse.agents.base import Channel
 from synapse.agents.errors import ReportedError, reported_error
 from synapse.agents.look import ErrorLine, Look
+from synapse.keys import patterns
 from synapse.watch.screen import looks
 from synapse.watch.screen.dialogs import matches
 from synapse.watch.screen.menus import Cursor, composer, screen_rows
@@ -132,6 +133,19 @@ class ErrorDetector:
                 break
         return False
 
+    def detect_denial(
+        self, lines: Sequence[str], cursor: Cursor | None, cursor_visible: bool | None = None
+    ) -> bool | None:
+        """Whether the human denied a tool or permitted it, by the last row of the turn that says so."""
+        rows = screen_rows(lines)
+        begin = composer(rows, cursor, cursor_visible, self._look)
+        for row in reversed(rows[:begin]):
+            if matches(self._look.denied, row):
+                return True
+            if matches(self._look.permitted, row) or row[:1] in tuple(self._look.pointer):
+                return False if matches(self._look.permitted, row) else None
+        return None
+
     def detect_event(self, event: Mapping[str, object]) -> DetectedError | None:
         """The error in a hook's input, or in a line of a transcript."""
         error = self._read_error(event) or reported_error(event)
@@ -205,7 +219,7 @@ def _shown(rows: Sequence[str], look: Look) -> Shown | None:
 
 
 def _match(lines: Iterable[ErrorLine], rows: Sequence[str], at: int) -> Shown | None:
-    found = ((re.match(line.pattern, rows[at]), line.own) for line in lines)
+    found = ((patterns.match(line.pattern, rows[at]), line.own) for line in lines)
     return next(((at, match[1], own) for match, own in found if match), None)
 
 

@@ -13,6 +13,7 @@ from functools import cache
 
 from synapse.agents.generic.screen import CHECKBOXES
 from synapse.agents.look import Composer, Look, MenuStyle
+from synapse.keys import patterns
 from synapse.watch.screen.dialogs import EDGE, RULE, asked, breaks, from_its_top, matches, paragraphs
 
 Cursor = tuple[int, int]
@@ -30,7 +31,7 @@ _NUMBER = re.compile(r"\d+\.")  # a menu, or a draft that is a list
 _CHECKBOX = re.compile(rf"^(?:\[.?\]|[{CHECKBOXES}])\s+")
 _COLUMN = re.compile(r"\s{2,}|\s*[✔✓]$|\s+[✔✓]\s")  # what follows an option in a column of its own
 _LETTER = re.compile(r"\s*\((\w)\)$")
-_ESCAPE = re.compile(r"\s*\(esc\)$", re.I)
+_ESCAPE = re.compile(r"\s*\(esc(?: to \w+)?\)$", re.I)
 
 _KEY = (
     r"(?:enter|return|esc(?:ape)?|(?:shift|ctrl|alt)[+-]\w+|tab(?:/arrow keys)?|space|arrow keys|[a-z]"
@@ -38,7 +39,7 @@ _KEY = (
 )
 _NAMED_KEYS = {"esc": "Escape", "escape": "Escape", "enter": "Enter", "return": "Enter"}
 _HINT = re.compile(rf"\(?(?:press |use )?(?P<key>{_KEY})(?: to)? +(?P<verb>\S.*?)[)….]*", re.I)
-_BETWEEN_HINTS = re.compile(rf"\s+[·•]\s+|,\s+|\s+or\s+(?={_KEY}\s)|\s+(?=press )", re.I)
+_BETWEEN_HINTS = re.compile(rf"\s+[·•|]\s+|,\s+|\s+or\s+(?={_KEY}\s)|\s+(?=press )", re.I)
 _SECRET = re.compile(r"password|passphrase|secret|token|api key|code here|パスワード", re.I)
 _LEAVES = re.compile(r"(?:go )?(?:back|cancel|close|continue|confirm|dismiss|exit|quit|skip|submit)\b", re.I)
 
@@ -97,7 +98,9 @@ def screen_rows(lines: Sequence[str]) -> list[str]:
 def composer(rows: Sequence[str], cursor: Cursor | None, visible: bool | None, look: Look) -> int | None:
     """The row where the composer begins, if there is one and the cursor is in it."""
     for box in look.composers:
-        if box.above:
+        if box.bar:
+            found = _behind_bar(rows, cursor, box)
+        elif box.above:
             found = _box(rows, cursor, box)
         elif box.placeholder:
             empty = _last(rows, box.first)
@@ -109,12 +112,22 @@ def composer(rows: Sequence[str], cursor: Cursor | None, visible: bool | None, l
     return None
 
 
+def _behind_bar(rows: Sequence[str], cursor: Cursor | None, box: Composer) -> int | None:
+    lower = _last(rows, box.below)
+    if lower is None or cursor is None or not cursor[1] < lower:
+        return None
+    top = lower
+    while top and rows[top - 1].lstrip().startswith(box.bar):
+        top -= 1
+    return top if cursor[1] >= top else None
+
+
 def _box(rows: Sequence[str], cursor: Cursor | None, box: Composer) -> int | None:
     lower = _last(rows, box.below or box.above)
     if lower is None or (len(rows) - lower > COMPOSER_FOOTER if cursor is None else cursor[1] > lower):
         return None
     upper = _last(rows[:lower], box.above)
-    if upper is None or not re.match(box.first, rows[upper + 1]):
+    if upper is None or not patterns.match(box.first, rows[upper + 1]):
         return None
     return upper if cursor is None or cursor[1] > upper else None
 
@@ -125,7 +138,7 @@ def _open_composer(
     begin = _last(rows, first)
     if begin is None or visible is False:  # the cursor is hidden in a menu and shown in the composer
         return None
-    head = re.match(first, rows[begin])
+    head = patterns.match(first, rows[begin])
     numbered = head is not None and _NUMBER.match(rows[begin], head.end()) is not None
     if cursor is None:
         return None if numbered else begin
@@ -184,7 +197,7 @@ def _kind(options: Iterable[str]) -> str:
 
 
 def _last(rows: Sequence[str], pattern: str) -> int | None:
-    return next((n for n in range(len(rows) - 1, -1, -1) if re.match(pattern, rows[n])), None)
+    return next((n for n in range(len(rows) - 1, -1, -1) if patterns.match(pattern, rows[n])), None)
 
 
 def _footer(rows: Sequence[str], look: Look) -> tuple[list[tuple[str, str]], int]:
@@ -194,7 +207,7 @@ def _footer(rows: Sequence[str], look: Look) -> tuple[list[tuple[str, str]], int
         (n + 1 for n in range(end - 1, max(end - 5, -1), -1) if not rows[n].strip()), max(end - 4, 0)
     )
     for first in range(begin, end):  # the hints may follow other text at once, and wrap
-        hints = _hints(" ".join(row.strip() for row in rows[first:end]))
+        hints = key_hints(" ".join(row.strip() for row in rows[first:end]))
         if hints:
             return hints, first
     if rows and matches(look.dialog_ends, rows[-1].strip()):
@@ -202,7 +215,7 @@ def _footer(rows: Sequence[str], look: Look) -> tuple[list[tuple[str, str]], int
     return [], end
 
 
-def _hints(text: str) -> list[tuple[str, str]]:
+def key_hints(text: str) -> list[tuple[str, str]]:
     """Empty unless the text begins with a hint; `esc to interrupt` of a busy agent is not a hint."""
     if len(text) > HINTS or "interrupt" in text:
         return []
@@ -351,17 +364,18 @@ def _dialog(rows: Sequence[str], hints: list[tuple[str, str]], boxed: bool, look
         keys = dict.fromkeys(marked[:1], "Enter")
     typed = next((line for line in texts[-1] if matches(look.fields, line)), None)
     question = typed or texts[0][0]
+    whole = "\n\n".join("\n".join(lines) for lines in texts)
     prompt = InputPrompt(
         prompt_text=question,
         input_type=_kind(keys),
         options=list(keys),
         default=next((verb for verb, key in keys.items() if key == "Enter"), None),
         question=question,
-        detail="\n\n".join("\n".join(lines) for lines in texts),
+        detail=whole if whole != question else None,
         keys=keys,
         cancel="Escape" if "Escape" in keys.values() else None,
     )
     if typed or any(verb.startswith(SENDS) for verb in keys):  # `keys` then say how to send what was typed
-        prompt.input_type = "password" if _SECRET.search(f"{question}\n{prompt.detail}") else "text"
+        prompt.input_type = "password" if _SECRET.search(f"{question}\n{whole}") else "text"
         prompt.options = prompt.default = None
     return prompt

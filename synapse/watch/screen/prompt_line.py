@@ -37,10 +37,7 @@ class PromptLine:
     def read(self, screen: Screen, ready: bool) -> Seen:
         if self._prompt is not None and screen.alternate_screen != self._alternate:
             return Seen(ABSENT, why="the alternate screen is another than at its prompt")
-        try:
-            line = _line(screen)
-        except NotImplementedError:
-            return Seen(UNKNOWN, why="this terminal emulator does not tell which rows belong together")
+        line = _line(screen)
         if self._pressed:
             return self._with_keys(line)
         if not line.before.strip():
@@ -57,10 +54,7 @@ class PromptLine:
             return ""
         if screen.alternate_screen != self._alternate:
             return "the alternate screen is another than at its prompt"
-        try:
-            line = _line(screen).text
-        except NotImplementedError:
-            return ""
+        line = _line(screen).text
         before = line.removesuffix(text.rstrip())
         if before == line or not before.strip() or _is_same(self._prompt, before):
             return ""

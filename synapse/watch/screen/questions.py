@@ -14,12 +14,15 @@ from dataclasses import replace
 
 from synapse.agents.look import Look
 from synapse.agents.requests import ToolRequest, one_line
+from synapse.keys import patterns
 from synapse.watch.screen import looks
+from synapse.watch.screen.dialogs import matches
 from synapse.watch.screen.menus import LINE, Cursor, InputPrompt, composer, find_menu, screen_rows
+from synapse.watch.screen.side_by_side import Shade, find_side_by_side
 
 __all__ = ["TYPES", "InputPrompt", "InputRequiredDetector"]
 
-Pattern = tuple[re.Pattern[str], list[str] | None]
+Pattern = tuple[patterns.Pattern, list[str] | None]
 TYPES = ("confirmation", "password", "selection", "text")  # in the order in which they are tried
 
 
@@ -100,7 +103,11 @@ class InputRequiredDetector:
         return None
 
     def detect_screen(
-        self, lines: Sequence[str], cursor: Cursor | None, cursor_visible: bool | None = None
+        self,
+        lines: Sequence[str],
+        cursor: Cursor | None,
+        cursor_visible: bool | None = None,
+        shade: Shade | None = None,
     ) -> InputPrompt | None:
         """What the screen asks now. `cursor` is (column, row); `cursor_visible` is None if unknown."""
         if not self.enabled:
@@ -110,13 +117,14 @@ class InputRequiredDetector:
             return None  # a visible cursor below everything: the program that drew this has ended
         if composer(rows, cursor, cursor_visible, self._look) is not None:
             return None
-        menu = find_menu(rows, cursor, cursor_visible, self._look)
+        menu = find_side_by_side(rows, self._look, shade)
+        menu = menu or find_menu(rows, cursor, cursor_visible, self._look)
         return menu or self._added_line(rows[-1].strip()) or self._line(rows, cursor)
 
     def _added_line(self, text: str) -> InputPrompt | None:
         """The profile's own patterns count on the last line wherever the cursor is."""
-        for kind, patterns in self._added.items():
-            for pattern, options in patterns:
+        for kind, added in self._added.items():
+            for pattern, options in added:
                 if pattern.search(text[-LINE:]):
                     return InputPrompt(text, kind, options)
         return None
@@ -126,7 +134,9 @@ class InputRequiredDetector:
         if cursor is not None and cursor[1] != len(rows) - 1:
             return None
         prompt = self._offered(rows) or self._asked(rows[-1].strip())
-        if prompt is None or prompt.input_type != "confirmation" or not _BARE.match(prompt.prompt_text):
+        if prompt is None or prompt.input_type != "confirmation":
+            return prompt
+        if not _BARE.match(prompt.prompt_text) and not matches(self._look.about_above, prompt.prompt_text):
             return prompt
         above = _paragraph_above(rows)
         subject = one_line(above[-1]) if above else None
@@ -190,8 +200,8 @@ class InputRequiredDetector:
         return [found[1], found[2]] if found and options and options[0] in ("y", "Y") else options
 
 
-def _compile(patterns: Iterable[tuple[str, list[str] | None]]) -> list[Pattern]:
-    return [(re.compile(pattern, re.IGNORECASE), options) for pattern, options in patterns]
+def _compile(given: Iterable[tuple[str, list[str] | None]]) -> list[Pattern]:
+    return [(patterns.Pattern(pattern, re.IGNORECASE), options) for pattern, options in given]
 
 
 def _capital(options: list[str] | None) -> str | None:
@@ -232,10 +242,13 @@ def _meant(prompt: InputPrompt, requests: Sequence[ToolRequest]) -> ToolRequest 
 
 
 def _pieces(request: ToolRequest) -> set[str]:
-    """The lines of a request, and the name of its file."""
+    """The lines of a request, the names of its files, and of the tool of a server."""
     lines = {_squeezed(line) for line in request.detail.split("\n")}
-    return {piece for piece in (*lines, request.subject.rpartition("/")[2]) if len(piece) > 2}
+    words = [word for word in request.subject.replace(",", " ").split() if "." in word or "/" in word]
+    names = (_squeezed(text.rpartition("/")[2]) for text in (*words, request.subject))
+    return {piece for piece in (*lines, *names, request.tool) if len(piece) > 2}
 
 
 def _squeezed(text: str) -> str:
-    return re.sub(r"[\s│]+", "", text)
+    """Without what a dialog adds: blanks, bars, and quotes around the arguments of a tool."""
+    return re.sub(r"[\s│\"]+", "", text)

@@ -1,15 +1,16 @@
 """Reads the screen of one CLI: a question, its composer, an error, a stopped turn, a reply."""
 
 import re
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from synapse.agents.base import Channel
 from synapse.agents.generic.screen import PROMPT_ENDS
 from synapse.profiles.loader import Profile
 from synapse.terminal.screen import Screen
+from synapse.terminal.styles import style_of
 from synapse.watch.screen.composer import ComposerReader, Seen
 from synapse.watch.screen.echo import find_echo
-from synapse.watch.screen.errors import DetectedError, ErrorDetector
+from synapse.watch.screen.errors import UNTOLD, DetectedError, ErrorDetector
 from synapse.watch.screen.looks import look_of
 from synapse.watch.screen.questions import InputPrompt, InputRequiredDetector, explained
 from synapse.watch.screen.reply import FRAME, ScreenReply, find_reply
@@ -39,7 +40,12 @@ class ScreenReader:
         self.errors = ErrorDetector(look, channel.read_error)
 
     def question(self) -> InputPrompt | None:
-        return explained(self._questions.detect_screen(*self._shown()), self._channel.requests())
+        asked = self._questions.detect_screen(*self._shown(), self._shade)
+        return explained(asked, self._channel.requests())
+
+    def _shade(self, row: int, column: int) -> str:
+        (cells,) = self._screen.rows(row, row + 1, column, column + 1)
+        return style_of(cells.cells[0].sgr).background
 
     def composer(self) -> Seen:
         return self._composer.read(self._screen)
@@ -60,8 +66,21 @@ class ScreenReader:
     def error(self) -> DetectedError | None:
         return self.errors.get_primary_error(self.errors.detect_screen(*self._shown()))
 
+    def explained_error(self, event: dict[str, Any]) -> dict[str, Any]:
+        """An error from a channel, with a code and a message; the screen has what the channel leaves out."""
+        found = self.errors.detect_event(event)
+        if found is None and all(isinstance(event.get(key), str) for key in ("code", "message")):
+            return event  # an agent that sends events itself has set both
+        if found is None or found.message == UNTOLD:
+            found = self.error() or found
+        return (found or DetectedError("AGENT_ERROR", UNTOLD)).to_a2a_error()
+
     def was_stopped(self, prompt: str | None) -> bool:
         return self.errors.detect_interrupt(*self._shown(), prompt)
+
+    def denial(self) -> bool | None:
+        """Whether the human denied what the agent asked for, if the end of the stopped turn says it."""
+        return self.errors.detect_denial(*self._shown())
 
     def reply(self, prompt: str | None) -> ScreenReply | None:
         """None if the echo of a message of ours is not on the screen."""

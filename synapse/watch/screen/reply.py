@@ -25,6 +25,7 @@ from typing import NamedTuple
 from synapse.agents.base import mark_in
 from synapse.agents.generic.screen import BULLETS, PROMPT_ENDS
 from synapse.agents.look import Marks
+from synapse.keys import patterns
 from synapse.terminal import cells
 from synapse.watch.screen import looks
 from synapse.watch.screen.dialogs import matches
@@ -86,7 +87,7 @@ def find_reply(
             begin += first
     else:
         begin, lead = _after_echo(lines, first, live, prompt, marks, label)
-    if mark_in(prompt):  # a program may indent the whole conversation
+    if mark_in(prompt) or lead.startswith(" "):  # a program may indent the whole conversation
         shift = min((_indent(line) for line in lines[begin:live] if line), default=0)
         lines[begin:live] = [line[shift:] for line in lines[begin:live]]
     return ScreenReply(_reply(lines, begin, live, lead, label, marks, width), sure and ends_sure)
@@ -98,13 +99,17 @@ def _reply(
     rows = lines[begin:live] if live < len(lines) else _before_question(lines[begin:], marks)
     if label:  # a bare "> " begins quotations too
         rows = _before_next(rows, lead or label) if re.search(r"\w", label) else rows
-        return "\n".join(_trimmed(rows))
+        said = _without_tail(rows, marks)
+        is_told = any(
+            matches(marks.status, row) for row in rows[len(said) :]
+        )  # else a rule may be the reply's
+        return "\n".join(_trimmed(said if is_told else rows))
     hanging = _hangs(rows[1:] if begin == 0 else rows, marks)  # the first line of all has lost its indent
     rows = _without_tail(_before_next(rows, lead) if hanging else rows, marks)
-    said = list(_said(rows, hanging, marks))
+    parts = list(_said(rows, hanging, marks))
     if hanging and any(row[:1] in tuple(marks.numbering) for row in rows):
-        said = list(_unnumbered(said, width))
-    return "\n".join(_trimmed(_joined(said, width) if width else [text for text, _ in said]))
+        parts = list(_unnumbered(parts, width))
+    return "\n".join(_trimmed(_joined(parts, width) if width else [text for text, _ in parts]))
 
 
 def _live_area(lines: list[str], marks: Marks) -> tuple[int, str]:
@@ -156,8 +161,8 @@ def _is_footer(rows: list[str], marks: Marks) -> bool:
     return not any(row[:2].strip() for row in rows) and any(_finds(marks.footer, row) for row in rows[-3:])
 
 
-def _finds(patterns: tuple[str, ...], row: str) -> bool:
-    return any(re.search(pattern, row) for pattern in patterns)
+def _finds(wanted: tuple[str, ...], row: str) -> bool:
+    return any(patterns.search(pattern, row) for pattern in wanted)
 
 
 def _after_echo(

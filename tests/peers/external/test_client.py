@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import json
+from base64 import b64encode
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qs
 
 import pytest
 
@@ -14,6 +16,7 @@ from synapse.a2a_client import (
     A2AClient,
     A2AMessage,
     AsyncA2AClient,
+    Credentials,
     ExternalAgentRegistry,
     Origin,
     StillWorking,
@@ -25,11 +28,12 @@ from synapse.peers.external.card import CardRefused
 from synapse.peers.external.http import AddressRefused, Unreachable
 from tests.support.a2a_server import served
 from tests.support.fake_agent import CARD, OLD_CARD, PROTOCOLS, Answering, FakeAgent, fake_agent, never, says
+from tests.support.patience import PATIENCE
 
 
 @pytest.fixture
 def client(tmp_path: Path) -> A2AClient:
-    return A2AClient(ExternalAgentRegistry(tmp_path / "external"), timeout=20)
+    return A2AClient(ExternalAgentRegistry(tmp_path / "external"), timeout=PATIENCE)
 
 
 def rpc(answer: Callable[[Answering], Any]) -> Any:
@@ -46,7 +50,7 @@ def rpc(answer: Callable[[Answering], Any]) -> Any:
 @pytest.mark.parametrize("streaming", [True, False])
 def test_every_protocol(tmp_path: Path, protocol: str, binding: str, path: str, streaming: bool) -> None:
     async def main() -> None:
-        async with served() as server, asyncio.timeout(20):
+        async with served() as server, asyncio.timeout(PATIENCE):
             me = Origin("me-id", "claude", in_turn=False)
             client = AsyncA2AClient(me, external=ExternalAgentRegistry(tmp_path))
             found = await client.discover(server.url, "dummy")
@@ -155,6 +159,182 @@ def test_a_token_goes_to_the_agent_and_not_to_its_card(client: A2AClient, fake: 
     assert "s3cret" not in json.dumps(shown) and shown["has_token"]
     assert client.send_message("weather", "rain?", wait=True).text == "sun"
     assert all("authorization" not in request.headers for request in fake.calls(CARD))
+
+
+OAUTH = {"tokenUrl": "/token", "scopes": {"ask": "to ask"}}
+OAUTH_CARDS = {
+    "1.0": {
+        "securitySchemes": {"o": {"oauth2SecurityScheme": {"flows": {"clientCredentials": OAUTH}}}},
+        "securityRequirements": [{"schemes": {"o": {"list": ["ask"]}}}],
+    },
+    "0.3": {
+        "securitySchemes": {"o": {"type": "oauth2", "flows": {"clientCredentials": OAUTH}}},
+        "security": [{"o": ["ask"]}],
+    },
+}
+
+
+def ask_for_oauth(fake: FakeAgent, version: str = "1.0") -> dict[str, Any]:
+    """Access tokens `t1`, `t2` …; only `state["good"]` is let in."""
+    card = json.loads(json.dumps(OAUTH_CARDS[version]).replace("/token", f"{fake.url}/token"))
+    fake.card(**card)
+    state: dict[str, Any] = {"good": "t1", "issued": 0, "expires_in": 3600, "basic": True}
+
+    async def token(request: Answering) -> None:
+        form = parse_qs(request.text)
+        basic = request.headers.get("authorization") == "Basic " + b64encode(b"me:s3cret").decode()
+        known = basic if state["basic"] else form.get("client_secret") == ["s3cret"]
+        if not known or form["grant_type"] != ["client_credentials"] or form.get("scope") != ["ask"]:
+            await request.json({"error": "invalid_client"}, 401)
+            return
+        state["issued"] += 1
+        issued = {"access_token": f"t{state['issued']}", "expires_in": state["expires_in"]}
+        await request.json({**issued, "token_type": "Bearer"})
+
+    async def answer(request: Answering) -> None:
+        if request.headers.get("authorization") == f"Bearer {state['good']}":
+            await request.result(says("sun"))
+        else:
+            await request.json({"detail": "who are you?"}, 401)
+
+    fake.on |= {"/token": token, "/rpc": answer}
+    return state
+
+
+OURS = Credentials(client_id="me", client_secret="s3cret")
+
+
+@pytest.mark.parametrize(("version", "basic"), [("1.0", True), ("1.0", False), ("0.3", True)])
+def test_client_credentials_are_exchanged_for_a_token(
+    client: A2AClient, fake: FakeAgent, version: str, basic: bool
+) -> None:
+    state = ask_for_oauth(fake, version)
+    state["basic"] = basic
+    client.discover(fake.url, "weather")
+    with pytest.raises(Refused, match="--client-id ID --client-secret-file"):
+        client.send_message("weather", "rain?")
+    shown = client.discover(fake.url, "weather", credentials=OURS).to_dict()
+    assert "s3cret" not in json.dumps(shown) and shown["has_token"]
+    for _ in range(3):
+        assert client.send_message("weather", "rain?", wait=True).text == "sun"
+    assert state["issued"] == 1, "it is kept"
+    (file,) = Path(client.registry.registry_dir).glob("*.secret")
+    assert file.stat().st_mode & 0o777 == 0o600
+    client.remove_agent("weather")
+    assert not file.exists()
+
+
+def test_an_access_token_is_renewed_when_it_ends_and_when_it_is_refused(
+    client: A2AClient, fake: FakeAgent
+) -> None:
+    state = ask_for_oauth(fake)
+    state["expires_in"] = 10  # so near its end that it is not used again
+    client.discover(fake.url, "weather", credentials=OURS)
+    for number in (1, 2):
+        state["good"] = f"t{number}"
+        assert client.send_message("weather", "rain?", wait=True).text == "sun"
+    assert state["issued"] == 2
+    state["expires_in"], state["good"] = 3600, "t3"
+    assert client.send_message("weather", "rain?", wait=True).text == "sun"
+    state["good"] = "t4"  # the server has forgotten t3
+    assert client.send_message("weather", "rain?", wait=True).text == "sun" and state["issued"] == 4
+    state["good"] = "another"
+    with pytest.raises(Refused, match="who are you"):
+        client.send_message("weather", "rain?")
+    assert state["issued"] == 5, "one attempt"
+
+
+def test_a_changed_card_does_not_get_the_secret(client: A2AClient, fake: FakeAgent) -> None:
+    state = ask_for_oauth(fake)
+    client.discover(fake.url, "weather", credentials=OURS)
+    fake.card(**json.loads(json.dumps(OAUTH_CARDS["1.0"]).replace("/token", f"{fake.url}/elsewhere")))
+    asyncio.run(client.core.refresh("weather"))
+    assert client.send_message("weather", "rain?", wait=True).text == "sun" and state["issued"] == 1
+    assert not fake.calls("/elsewhere")
+
+
+@pytest.mark.parametrize(
+    ("where", "scheme"),
+    [
+        ("header", {"apiKeySecurityScheme": {"location": "header", "name": "X-Weather"}}),
+        ("header", {"type": "apiKey", "in": "header", "name": "X-Weather"}),
+        ("query", {"apiKeySecurityScheme": {"location": "query", "name": "X-Weather"}}),
+        ("cookie", {"type": "apiKey", "in": "cookie", "name": "X-Weather"}),
+    ],
+)
+def test_an_api_key_goes_where_the_card_says(
+    client: A2AClient, fake: FakeAgent, where: str, scheme: dict[str, Any]
+) -> None:
+    async def answer(request: Answering) -> None:
+        found = {
+            "header": request.headers.get("x-weather"),
+            "query": request.query.removeprefix("X-Weather="),
+            "cookie": request.headers.get("cookie", "").removeprefix("X-Weather="),
+        }
+        right = found[where] == "k3y" and "authorization" not in request.headers
+        await (request.result(says("sun")) if right else request.json({}, 401))
+
+    fake.on["/rpc"] = answer
+    fake.card(securitySchemes={"k": scheme})
+    client.discover(fake.url, "weather")
+    with pytest.raises(Refused, match="--api-key-file"):
+        client.send_message("weather", "rain?")
+    client.discover(fake.url, "weather", credentials=Credentials(api_key="k3y"))
+    assert client.send_message("weather", "rain?", wait=True).text == "sun"
+
+
+def test_a_required_extension_is_used_or_the_card_refused(client: A2AClient, fake: FakeAgent) -> None:
+    def card(uri: str, required: bool) -> None:
+        extensions = [{"uri": uri, "required": required}]
+        fake.card(capabilities={"streaming": True, "extensions": extensions})
+
+    card("https://example.com/quantum", True)
+    with pytest.raises(SynapseError, match=r"requires an extension .*quantum"):
+        client.discover(fake.url, "weather")
+    for uri, required, sent in (
+        ("https://x.example", False, None),
+        ("x-synapse-task", True, "x-synapse-task"),
+    ):
+        card(uri, required)
+        fake.on["/rpc"] = rpc(lambda request: request.result(says("sun")))
+        client.discover(fake.url, "weather")
+        assert client.send_message("weather", "rain?", wait=True).text == "sun"
+        assert fake.calls("/rpc")[-1].headers.get("a2a-extensions") == sent
+
+
+@pytest.mark.parametrize("code", [-32601, -32004])
+def test_a_refused_stream_is_polled(client: A2AClient, fake: FakeAgent, code: int) -> None:
+    async def answer(request: Answering) -> None:
+        if request.body["method"] == "SendStreamingMessage":
+            error = {"code": code, "message": "no streams here"}
+            await request.json({"jsonrpc": "2.0", "id": request.body["id"], "error": error})
+        elif request.body["method"] == "SendMessage":
+            await request.result(says("", "TASK_STATE_WORKING"))
+        else:
+            await request.result(says("sun")["task"])
+
+    fake.on["/rpc"] = answer
+    client.discover(fake.url, "weather")
+    assert client.send_message("weather", "rain?", wait=True).text == "sun"
+    methods = [call.body["method"] for call in fake.calls("/rpc")]
+    assert methods[:2] == ["SendStreamingMessage", "SendMessage"] and set(methods[2:]) == {"GetTask"}
+
+
+@pytest.mark.parametrize("streams", [True, False])
+def test_the_answer_to_another_request_is_an_error(client: A2AClient, fake: FakeAgent, streams: bool) -> None:
+    async def answer(request: Answering) -> None:
+        other = json.dumps({"jsonrpc": "2.0", "id": "other", "result": says("sun")})
+        if streams:
+            await request.begin()
+            await request.piece(f"data: {other}\n\n".encode())
+            await request.end()
+        else:
+            await request.json(json.loads(other))
+
+    fake.on["/rpc"] = answer
+    client.discover(fake.url, "weather")
+    with pytest.raises(SynapseError, match="another request"):
+        client.send_message("weather", "rain?", wait=streams)
 
 
 def test_redirects_are_followed_on_the_same_host_only(client: A2AClient, fake: FakeAgent) -> None:
@@ -313,11 +493,11 @@ def test_five_megabytes_arrive(client: A2AClient, fake: FakeAgent) -> None:
 def test_line_separators_and_broken_text(client: A2AClient, fake: FakeAgent, streaming: bool) -> None:
     """U+2028 and U+0085 end a line for Python, not for JSON; half a surrogate pair has no bytes."""
     text = "one\u2028two\u0085three"
-    rpc_result = {"jsonrpc": "2.0", "id": 1, "result": says(text)}
 
     async def answer(request: Answering) -> None:
         await request.begin(kind="text/event-stream" if streaming else "application/json")
-        document = json.dumps(rpc_result, ensure_ascii=False).encode()
+        answered = {"jsonrpc": "2.0", "id": request.body["id"], "result": says(text)}
+        document = json.dumps(answered, ensure_ascii=False).encode()
         await request.piece(b"data: " + document + b"\n\n" if streaming else document)
         await request.end()
 

@@ -15,6 +15,7 @@ from synapse.peers.external import talk as external_talk
 from synapse.peers.external.http import NotThere, Unreachable
 from tests.support.a2a_server import served
 from tests.support.fake_agent import CARD, OLD_CARD, PROTOCOLS, Answering, FakeAgent, says
+from tests.support.patience import PATIENCE
 
 ME = Origin("me-id", "claude", in_turn=False)  # a human at an agent's terminal
 WORKING, ASKS = "TASK_STATE_WORKING", "TASK_STATE_INPUT_REQUIRED"
@@ -27,7 +28,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def new(path: Path) -> AsyncA2AClient:
-    return AsyncA2AClient(ME, external=ExternalAgentRegistry(path), timeout=20)
+    return AsyncA2AClient(ME, external=ExternalAgentRegistry(path), timeout=PATIENCE)
 
 
 @pytest.mark.parametrize(("protocol", "binding", "path"), PROTOCOLS)
@@ -36,7 +37,7 @@ def test_questions_and_answers(
     tmp_path: Path, quick: None, protocol: str, binding: str, path: str, streaming: bool
 ) -> None:
     async def main() -> None:
-        async with served() as server, asyncio.timeout(20):
+        async with served() as server, asyncio.timeout(PATIENCE):
             client, told = new(tmp_path), []
             await client.discover(server.url, "far")
             client.registry.update(

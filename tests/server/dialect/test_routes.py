@@ -332,8 +332,14 @@ BAD_BODIES: list[tuple[str, int, str, list[str]]] = [
     ('{"message": {"parts": [{"type": "data", "data": NaN}]}}', 400, "BAD_MESSAGE", ["finite"]),
     ('{"message": {"parts": [{"type": "data", "data": 1e999}]}}', 400, "BAD_MESSAGE", ["finite"]),
     ('{"message": "x", "metadata": {"n": Infinity}}', 400, "BAD_MESSAGE", ["finite"]),
+    (f'{{"message": "x", "metadata": {{"n": -1{"0" * 400}}}}}', 400, "BAD_MESSAGE", ["too large"]),
     ('{"message": "x", "context_id": ""}', 422, "BAD_REQUEST", ["context_id"]),
     ('{"message": "x", "sender": "a]b"}', 422, "BAD_REQUEST", ["sender"]),
+    ('{"message": "x", "sender": "a\\u009b31m"}', 422, "BAD_REQUEST", ["sender"]),
+    ('{"message": "x", "sender": {"name": "a\\u202eb"}}', 422, "BAD_REQUEST", ["sender"]),
+    ('{"message": "x", "context_id": "\\ud800"}', 422, "BAD_REQUEST", ["context_id"]),
+    ('{"message": "x", "request_id": "\\ud800"}', 422, "BAD_REQUEST", ["request_id"]),
+    ('{"message": "x", "task_id": "\\ud800"}', 422, "BAD_REQUEST", ["task_id"]),
     ('{"message": "' + "x" * 1_000_001 + '"}', 413, "MESSAGE_TOO_LARGE", ["1000000"]),
 ]
 

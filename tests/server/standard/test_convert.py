@@ -184,7 +184,17 @@ def test_wishes(request_metadata: Json, message_metadata: Json, expected: object
 
 @pytest.mark.parametrize(
     "wish",
-    [{"priority": "high"}, {"priority": 1.5}, {"priority": True}, {"sender": "me"}, {"sender": {"id": 1}}],
+    [
+        {"priority": "high"},
+        {"priority": 1.5},
+        {"priority": True},
+        {"sender": "me"},
+        {"sender": {"id": 1}},
+        {"sender": {"id": "a\x9b31m"}},
+        {"sender": {"name": "a\nb"}},
+        {"sender": {"name": "a\u202eb"}},
+        {"sender": {"name": ""}},
+    ],
 )
 def test_wishes_that_make_no_sense_are_refused(wish: Json) -> None:
     with pytest.raises(BadMessage):

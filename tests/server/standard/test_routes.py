@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import math
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -278,6 +279,47 @@ def test_the_old_version_over_http() -> None:
         assert (await server.http.get("/a2a/v1/tasks/x:subscribe")).status_code == 404
         del body["message"]["role"]
         assert (await server.http.post("/a2a/v1/message:send", json=body)).status_code == 400
+
+    run(test)
+
+
+LONE = "\ud800"
+
+
+def saying(metadata: Json, role: str = "ROLE_USER", **kind: str) -> Json:
+    return {
+        "message": {"messageId": "m", "role": role, "parts": [{**kind, "text": "x"}], "metadata": metadata}
+    }
+
+
+@pytest.mark.parametrize(
+    ("version", "method", "params"),
+    [
+        ("1.0", "GetTask", {"id": LONE}),
+        ("1.0", "CancelTask", {"id": LONE}),
+        ("1.0", "ListTasks", {"contextId": LONE}),
+        ("1.0", "SubscribeToTask", {"id": LONE}),
+        ("1.0", "SendMessage", saying({"a": [math.nan]})),
+        ("1.0", "SendStreamingMessage", saying({"a": -math.inf})),
+        ("1.0", "SendMessage", {**saying({}), "metadata": {"a": math.nan}}),
+        ("1.0", "SendStreamingMessage", {**saying({}), "metadata": {"a": [{"b": math.inf}]}}),
+        ("0.3", "message/send", {**saying({}, "user", kind="text"), "metadata": {"a": math.nan}}),
+        ("1.0", "SendMessage", saying({"a": 10**400})),
+        ("0.3", "message/send", saying({"a": [-(10**400)]}, "user", kind="text")),
+        ("0.3", "tasks/get", {"id": LONE}),
+        ("0.3", "message/send", saying({"a": math.nan}, "user", kind="text")),
+        ("0.3", "message/send", saying({"a": LONE}, "user", kind="text")),
+    ],
+)
+def test_what_json_cannot_carry_is_invalid_params(version: str, method: str, params: Json) -> None:
+    async def test(server: Served) -> None:
+        for request_id in (7, LONE):
+            body = json.dumps({"jsonrpc": "2.0", "id": request_id, "method": method, "params": params})
+            headers = {"Content-Type": "application/json", "A2A-Version": version}
+            answer = await server.http.post("/", content=body.encode(), headers=headers)
+            assert answer.status_code == 200 and answer.json()["error"]["code"] == -32602
+            assert answer.json()["id"] == (None if request_id == LONE else 7)
+        assert server.engine.store.count() == 0
 
     run(test)
 

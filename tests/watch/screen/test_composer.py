@@ -86,6 +86,11 @@ def test_a_placeholder_or_a_suggestion_is_not_text(cli: str, shown: Screen) -> N
         ("codex", codex("1. a list", (11, 1)), "1. a list"),
         ("gemini", gemini("\x1b[97mhello\x1b[7m \x1b[m", (8, 1)), "hello"),
         ("dummy", claude("hello", (7, 1)), "hello"),
+        (
+            "qwen",
+            screen(f"{RULE}\r\n> half a li\x1b[48;5;252m \x1b[49m\u200b\r\n{RULE}\r\n  footer", (11, 1)),
+            "half a li",
+        ),
     ],
 )
 def test_typed_text_is_a_draft(cli: str, shown: Screen, text: str) -> None:
@@ -132,6 +137,42 @@ def test_the_cursor_elsewhere_is_a_search_or_a_list() -> None:
 @pytest.mark.parametrize("other", ["~\r\n~\r\n~\r\n-- INSERT --", "", f"{RULE}\r\n  Rewind\r\n  ❯ (current)"])
 def test_without_a_composer_another_program_or_a_menu_has_the_screen(other: str) -> None:
     assert seen("claude", claude(""), screen(other, (0, 0))).state == ABSENT
+
+
+AGENTS = "0 awaiting input · 2 working · 0 completed\r\n\r\nWorking\r\n✻ a task\r\n"
+
+
+@pytest.mark.parametrize(
+    ("above", "text", "below"),
+    [
+        (AGENTS, "", ""),
+        (f" ▐▛█▛█  Claude Code\r\n ▝▝ ▝▝  {AGENTS}", "/", ""),
+        ("✻ a task\r\n", "\x1b[2mdescribe a task for a new session", ""),
+        ("✻ a task\r\n", "mine", "  enter to create · esc×2 to clear"),
+        ("✻ a task\r\n", "", "  enter to return · space to reply · ? for shortcuts"),
+        ("✻ a task\r\n", "", "  ctrl+r to rename   esc to quit\r\n  ctrl+f to find    ? to close"),
+    ],
+)
+def test_a_page_that_begins_other_conversations_is_not_the_composer(
+    above: str, text: str, below: str
+) -> None:
+    row = above.count("\n") + 1
+    page = screen(f"{above}{RULE}\r\n❯\xa0{text}\x1b[m\r\n{RULE}\r\n{below}", (2, row))
+    assert seen("claude", claude(""), page).state == ABSENT
+
+
+def test_a_reply_about_that_page_is_not_the_page() -> None:
+    reply = "\r\n".join(["● one", "two", "three", "four", "0 awaiting input · 2 working", "enter to create"])
+    shown = screen(f"{reply}\r\n{RULE}\r\n❯\xa0\r\n{RULE}\r\n  ? for shortcuts", (2, 7))
+    assert seen("claude", shown).state == EMPTY
+
+
+@pytest.mark.parametrize("text", ["\x1b[2mType a name and press Enter", "some text"])
+def test_a_field_of_a_dialog_is_not_the_composer(text: str) -> None:
+    field = screen(
+        f"  Name thread\r\n\r\n\x1b[1m›\x1b[m {text}\x1b[m\r\n\r\n  enter submit · esc back", (2, 2)
+    )
+    assert seen("codex", codex(""), field).state == ABSENT
 
 
 def test_until_it_has_been_seen_once_it_is_unknown() -> None:

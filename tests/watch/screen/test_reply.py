@@ -18,8 +18,10 @@ from hypothesis import strategies as st
 
 from synapse.agents.look import Marks
 from synapse.dummy_agent.script import MARKDOWN
+from synapse.profiles.loader import load_profile
 from synapse.terminal.screen import Screen, make_screen
 from synapse.testing import Terminal
+from synapse.watch.screen.looks import look_of
 from synapse.watch.screen.reply import ScreenReply, find_reply
 from tests.support.replaying import extract_reply
 
@@ -82,9 +84,13 @@ def similarity(one: str, other: str) -> float:
     ).ratio()
 
 
+def marks(case: Path) -> Marks:
+    return look_of(load_profile(case.parent.name)).reply
+
+
 def read(case: Path, turn: dict[str, Any]) -> str:
     lines, width = screen_at(case, turn.get("at"))
-    return extract_reply(lines, turn["prompt"], width=width)
+    return extract_reply(lines, turn["prompt"], width=width, marks=marks(case))
 
 
 @pytest.mark.parametrize(("case", "turn"), turns())
@@ -107,7 +113,9 @@ def test_recorded_replies_are_alike_on_average() -> None:
 def test_the_last_reply_is_found_without_knowing_the_prompt(path: Path) -> None:
     turn = json.loads(path.read_text())[-1]
     lines, width = screen_at(path.parent, turn.get("at"))
-    assert extract_reply(lines, None, width=width) == extract_reply(lines, turn["prompt"], width=width)
+    own = marks(path.parent)
+    found = extract_reply(lines, None, width=width, marks=own)
+    assert found == extract_reply(lines, turn["prompt"], width=width, marks=own)
 
 
 CODEX_BELOW = ["", "› Ask Codex to do anything", "", "  gpt-5.1-codex default · ~/work"]

@@ -1,4 +1,4 @@
-"""A human at a real CLI: types, waits for it to settle, and keeps what was seen as an asciicast recording."""
+"""A human at a CLI: types, waits for it to settle, and keeps what was seen as an asciicast recording."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from typing import Self
 from synapse.testing import Terminal
 
 COLS, ROWS = 120, 40
-ENTER_AFTER = 0.3  # Gemini takes an Enter that follows within 100 ms for part of a paste
-QUIET = 1.5  # Claude is silent for 0.97 s in the middle of an answer
+ENTER_AFTER = 0.3  # some CLIs take an Enter that follows within 100 ms for part of a paste
+QUIET = 1.5  # CLIs are silent for up to 0.97 s in the middle of an answer
 
 
 class Driver(Terminal):
@@ -40,7 +40,7 @@ class Driver(Terminal):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        # To all at once: the first of Gemini's two processes ends only after the second.
+        # To all at once: of two processes of a CLI the first may end only after the second.
         self.pty.signal_session(signal.SIGTERM)
         super().__exit__(kind, error, traceback)
 
@@ -79,7 +79,7 @@ class Driver(Terminal):
         self.type("\r")
 
     def settle(self, quiet: float = QUIET) -> None:
-        """Until it is idle, and so silent; Codex, when it asks for permission, is not: its title blinks."""
+        """Until it is idle, and so silent; while it asks something, its title may blink."""
         self.wait(lambda: time.monotonic() - self.heard > quiet, f"silence of {quiet} s", 60.0)
 
     def save(self, path: Path, title: str) -> None:

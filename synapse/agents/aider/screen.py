@@ -1,0 +1,11 @@
+"""aider on the screen: line by line, with a rule above each prompt."""
+
+from synapse.agents.look import ErrorLine, Look, Marks
+
+LOOK = Look(
+    about_above=(r"Create new file\?", r"Allow edits to file ", r"Add (?:file|URL) to the chat\?"),
+    errors=(ErrorLine(r"(litellm\.\w+.*)", own=True),),
+    after_error=(r"(?:Retrying in|The API provider|https?://)",),
+    after_stop=(r"(?!(?:[a-z][a-z-]*)?> )",),  # what it had said follows; an echo of a prompt is the end
+    reply=Marks(status=(r"Tokens: .* (?:sent|received)", r"[░█]+ +Waiting for ")),
+)

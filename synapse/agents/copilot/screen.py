@@ -1,0 +1,18 @@
+"""GitHub Copilot CLI on the screen. Its channel reports its errors."""
+
+from synapse.agents.look import Look, Marks
+
+LOOK = Look(
+    pointer="❯",
+    line_marks="●✗",
+    stopped=(r" ● Operation cancelled by user",),
+    after_stop=(r" \S",),
+    reply=Marks(
+        echo="❯",
+        answer="●",
+        placeholder=(r"\[Paste #\d+ - [^\]]*\]",),
+        status=(r"[~/]\S*(?: \[.*\])?$",),  # the folder and its branch, above the composer
+        notice=(r"● Operation cancelled by user",),
+        tool=(r"(?:Shell|Create|Edit|Read) ",),
+    ),
+)

@@ -1,0 +1,225 @@
+"""opencode: a plugin in its own process reports its events (`plugin.js`)."""
+
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from synapse.agents.base import HOOK, Channel, Surroundings, text_of
+from synapse.agents.errors import ReportedError
+from synapse.agents.facts import (
+    Denied,
+    Fact,
+    Failed,
+    FileChanged,
+    PromptAccepted,
+    Said,
+    StateSeen,
+    TokensUsed,
+    ToolUsed,
+    TurnEnded,
+)
+from synapse.agents.requests import ToolRequest, tool_request
+from synapse.registry import INPUT_REQUIRED, PROCESSING, READY
+
+ACCEPTED_WITHIN = 3.0  # seconds from Enter to the event of the prompt; a key press may have submitted nothing
+_ABORTED = "MessageAbortedError"
+_ASKED = ("permission.asked", "question.asked")
+_ANSWERED = ("permission.replied", "question.replied", "question.rejected")
+_STATES = {"busy": PROCESSING, "retry": PROCESSING, "idle": READY}
+_ERRORS = {"ProviderAuthError": "LOGIN_REQUIRED", "ContextOverflowError": "CONTEXT_LIMIT"}
+
+
+class OpencodeChannel(Channel):
+    """Follows the session of the last prompt: the process has others for subagents, and after /new."""
+
+    name = "opencode"
+    tells = tells_all = True
+    patience = 10.0  # its events do not get lost: only a process that hangs does not report the end
+
+    def __init__(self, surroundings: Surroundings) -> None:
+        super().__init__(surroundings)
+        self._loaded = False
+        self._entered = 0.0  # when a prompt was submitted, until it is accepted
+        self._session = ""
+        self._prompts: dict[str, bool] = {}  # messages of the human, and whether their text was seen
+        self._summaries: set[str] = set()  # messages of the CLI itself, for a conversation that is too long
+        self._answer = ""  # the last message of the agent
+        self._texts: dict[str, str] = {}  # its texts, by part
+        self._running = False  # a turn that began with a prompt
+        self._outcome: dict[str, Any] | None = None  # the error that ends it
+        self._rejected = False  # the human has denied a tool, and nothing was said since
+        self._asked: dict[str, ToolRequest | None] = {}  # by the id of the question
+        self._calls: dict[str, tuple[str, Mapping[str, Any]]] = {}  # tools by the id of the call
+
+    def submitted(self, text: str | None = None) -> None:
+        command = text is not None and text.lstrip().startswith(("/", "!"))
+        self._entered = (
+            time.time() if self._loaded and not command and (text is None or text.strip()) else 0.0
+        )
+
+    def poll(self) -> list[Fact]:
+        """The first prompt of a session takes a moment to be accepted, and the screen looks idle."""
+        if not self._entered:
+            return []
+        if time.time() - self._entered < ACCEPTED_WITHIN:
+            return [StateSeen(HOOK, (PROCESSING,), "a prompt was submitted")]
+        self._entered = 0.0
+        return [StateSeen(HOOK, (READY,), "nothing came of what was submitted")] if not self._running else []
+
+    def on_event(self, event: Mapping[str, Any]) -> list[Fact]:
+        kind, given = str(event.get("type", "")), event.get("properties")
+        self._loaded = True
+        if not isinstance(given, dict):
+            return []
+        if kind in _ASKED or kind in _ANSWERED:  # also of a subagent: the human is asked in the same terminal
+            return self._question(kind, given)
+        if kind == "file.edited":
+            return [FileChanged(path)] if (path := text_of(given.get("file"))) else []
+        if kind == "message.part.updated":
+            self._take_call(_object(given.get("part")))
+        if event.get("child"):
+            return []
+        session = text_of(given.get("sessionID"))
+        if kind == "message.updated":
+            return self._message(session, _object(given.get("info")))
+        if session != self._session:
+            return (
+                self._state(_object(given.get("status")))
+                if kind == "session.status" and not self._running
+                else []
+            )
+        if kind == "message.part.updated":
+            return self._part(_object(given.get("part")))
+        if kind == "session.error":
+            self._outcome = _object(given.get("error"))
+        elif kind == "session.status":
+            return self._state(_object(given.get("status")))
+        return []
+
+    def _message(self, session: str, info: Mapping[str, Any]) -> list[Fact]:
+        number = text_of(info.get("id"))
+        if info.get("role") == "user":
+            if number in self._prompts:
+                return []
+            self._prompts[number] = False
+            left = self._running and session != self._session
+            self._session = session
+            return [TurnEnded(HOOK, "interrupted")] if left else []
+        if session != self._session:
+            return []
+        if info.get("summary") is True:
+            self._summaries.add(number)
+        elif number != self._answer:
+            self._answer, self._texts = number, {}
+        return _tokens(info, number) if _object(info.get("time")).get("completed") else []
+
+    def _part(self, part: Mapping[str, Any]) -> list[Fact]:
+        message, key = text_of(part.get("messageID")), text_of(part.get("id"))
+        if part.get("type") == "tool":
+            name, detail = self._calls[text_of(part.get("callID"))]
+            return [ToolUsed(HOOK, name, text_of(part.get("callID")), dict(detail))] if self._running else []
+        text = text_of(part.get("text"))
+        if message in self._prompts:
+            if self._prompts[message] or part.get("synthetic") or not text:
+                return []
+            self._prompts[message] = self._running = True
+            self._entered = 0.0
+            self._outcome, self._rejected, self._answer, self._texts = None, False, "", {}
+            return [PromptAccepted(HOOK, text)]
+        if not self._running or message in self._summaries or not text:
+            return []
+        self._texts[key] = text
+        self._rejected = False
+        return [Said(HOOK, text, key)]
+
+    def _take_call(self, part: Mapping[str, Any]) -> None:
+        if part.get("type") == "tool":
+            name, state = text_of(part.get("tool")), _object(part.get("state"))
+            self._calls[text_of(part.get("callID"))] = name, _object(state.get("input"))
+
+    def _question(self, kind: str, given: Mapping[str, Any]) -> list[Fact]:
+        if kind in _ASKED:
+            self._asked[text_of(given.get("id"))] = self._request(given)
+            return [StateSeen(HOOK, (INPUT_REQUIRED,), f"plugin {kind}")]
+        request = self._asked.pop(text_of(given.get("requestID")), None)
+        denied: list[Fact] = []
+        if given.get("reply") == "reject":
+            self._rejected = True
+            denied = [Denied(HOOK, request.subject if request else "")]
+        state = INPUT_REQUIRED if self._asked else PROCESSING
+        return [*denied, StateSeen(HOOK, (state,), f"plugin {kind}")]
+
+    def _request(self, given: Mapping[str, Any]) -> ToolRequest | None:
+        """What a permission is about: the call, or else what the question itself says."""
+        name, detail = self._calls.get(text_of(_object(given.get("tool")).get("callID")), ("", {}))
+        asked = {**detail, **_object(given.get("metadata"))}
+        return tool_request(name or text_of(given.get("permission")), _as_others_name_it(asked))
+
+    def _state(self, status: Mapping[str, Any]) -> list[Fact]:
+        kind = text_of(status.get("type"))
+        if kind not in _STATES:
+            return []
+        facts: list[Fact] = []
+        if kind == "retry":
+            facts.append(Failed(HOOK, dict(status)))
+        elif kind == "idle":
+            self._asked.clear()
+            if self._running:
+                facts.append(self._end())
+        return [*facts, StateSeen(HOOK, (_STATES[kind],), f"plugin session.status {kind}")]
+
+    def _end(self) -> Fact:
+        self._running = False
+        if self._outcome is not None and self._outcome.get("name") != _ABORTED:
+            return TurnEnded(HOOK, "failed", None, self._outcome)
+        if self._outcome is not None or self._rejected:
+            return TurnEnded(HOOK, "interrupted", denied=self._rejected)
+        return TurnEnded(HOOK, "completed", "\n\n".join(self._texts.values()))
+
+    def requests(self) -> Sequence[ToolRequest]:
+        return [request for request in self._asked.values() if request is not None]
+
+    def unfinished(self) -> bool:
+        return self._running
+
+    @staticmethod
+    def read_error(event: Mapping[str, Any]) -> ReportedError | None:
+        if event.get("type") == "retry":
+            return ReportedError(text_of(event.get("message")), known=True)
+        name, data = event.get("name"), _object(event.get("data"))
+        if not isinstance(name, str) or not name.endswith("Error"):
+            return None
+        text = text_of(data.get("message")) or name
+        return ReportedError(
+            text, True, name, data.get("statusCode"), known=True, means=_ERRORS.get(name, "")
+        )
+
+    def missing(self) -> list[str]:
+        return [] if self._loaded else ["its plugin has not reported yet: it starts, or runs with --pure"]
+
+
+def _object(value: object) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _as_others_name_it(given: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments of its tools, as `tool_request` knows them from the other CLIs."""
+    names = {
+        "filePath": "file_path",
+        "filepath": "file_path",
+        "oldString": "old_string",
+        "newString": "new_string",
+    }
+    return {names.get(key, key): value for key, value in given.items()}
+
+
+def _tokens(info: Mapping[str, Any], key: str) -> list[Fact]:
+    tokens = _object(info.get("tokens"))
+    cache = _object(tokens.get("cache"))
+    read, written = (tokens.get("input"), cache.get("read"), cache.get("write")), tokens.get("output")
+    if not isinstance(written, int):
+        return []
+    return [TokensUsed(sum(count for count in read if isinstance(count, int)), written, key)]
+
+
+CHANNEL = OpencodeChannel

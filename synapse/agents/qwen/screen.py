@@ -1,0 +1,14 @@
+"""Qwen Code on the screen. Its errors have a mark of their own."""
+
+from synapse.agents.look import ErrorLine, Look, Marks
+
+# The last is a tool that was not run, or was stopped.
+_STOPPED = (r" *●\S* Request cancelled\.", r"  - \S")
+
+LOOK = Look(
+    line_marks="◆✕",
+    dialog_ends=(r"[⠀-⣿] ?Waiting for user confirmation",),
+    errors=(ErrorLine(r" *✕\s(.+)", own=True),),
+    stopped=_STOPPED,
+    reply=Marks(answer="◆✕", status=(r" *[⠀-⣿] ?.*",), stopped=_STOPPED),
+)

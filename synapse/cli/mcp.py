@@ -1,0 +1,29 @@
+"""`synapse mcp`: the agents as tools of an MCP client."""
+
+from synapse.cli.shared.parser import Parser
+from synapse.errors import SynapseError
+
+HELP = """\
+Serve the running agents as tools to an MCP client, over standard input and output: list_agents, send_message,
+ask_agent, get_task, list_questions, answer_question, interrupt_agent. The client starts this command itself;
+docs/mcp.md shows how to add it to one. It needs the extra `mcp`: pip install 'a2a-synapse[mcp]'.
+"""
+
+
+def parser() -> Parser:
+    return Parser("synapse mcp", HELP)
+
+
+def main(argv: list[str]) -> int:
+    parser().parse_args(argv)
+    try:
+        from synapse.mcp.server import make_server
+    except ModuleNotFoundError as error:
+        if not str(error.name).startswith("mcp"):
+            raise
+        raise SynapseError(
+            "`synapse mcp` needs a package that is not installed: install it with "
+            "`pip install 'a2a-synapse[mcp]'`."
+        ) from error
+    make_server().run()
+    return 0

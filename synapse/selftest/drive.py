@@ -1,0 +1,96 @@
+"""Runs all checks of one CLI against the scripted model: `synapse doctor --drive`."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from synapse.agents.offline import find_prepare
+from synapse.errors import SynapseError
+from synapse.launch import program
+from synapse.profiles.loader import Profile
+from synapse.selftest.checks import CHECKS, ending
+from synapse.selftest.results import AS_MEASURED, DIFFERS, LEFT_OUT, Differs, Drive, Result, Stuck
+from synapse.selftest.trial import TimeUp, Trial, trial
+
+Tell = Callable[[Result], None]
+
+
+def drive(
+    profile: Profile, tell: Tell = lambda _: None, record: Path | None = None, seconds: float | None = None
+) -> Drive:
+    """`tell` gets each result at once; `seconds` is how long all may take, if not what the CLI's folder says.
+
+    Raises SynapseError if the program is not installed, or if nobody has said how to run it offline."""
+    prepare = find_prepare(profile.channel, profile.name)
+    if prepare is None:
+        raise SynapseError(
+            f"{profile.name} cannot be checked: how to run it without a network is not known "
+            "(its folder has no offline.py). `synapse doctor --drive --all` checks those where it is."
+        )
+    program.find_command(profile)
+    began = time.monotonic()
+    with trial(profile, prepare) as made:
+        if seconds is not None:
+            made.deadline = made.began + seconds
+        results: list[Result] = []
+        try:
+            for result in _all_checks(made):
+                results.append(result)
+                tell(result)
+        finally:
+            if record is not None:
+                _save(made, record)
+    return Drive(profile.name, round(time.monotonic() - began, 1), results)
+
+
+def _all_checks(made: Trial) -> Iterator[Result]:
+    stuck = ""  # why no further check can be made
+    for name, title, check in CHECKS:
+        made.driver.mark(title)
+        reason = stuck or made.offline.left_out.get(name, "")
+        if reason:
+            yield Result(title, LEFT_OUT, reason)
+            continue
+        result, stuck = _check(made, title, check)
+        yield result
+        if name == "start" and not stuck:
+            made.start_peer()
+            if made.offline.needs_login:
+                stuck = "it needs a login, which a made-up key cannot replace"
+
+
+def _check(made: Trial, title: str, check: Callable[[Trial], str]) -> tuple[Result, str]:
+    """The result, and why no further check can be made, if so."""
+    try:
+        return Result(title, AS_MEASURED, check(made)), ""
+    except TimeUp:
+        over = f"the {made.deadline - made.began:.0f} s were over"
+        harm = "The CLI or this machine is too slow to tell: run it again, or with a longer --timeout."
+        return Result(title, DIFFERS, f"{over} in the middle of it", harm), over
+    except Differs as found:
+        result = Result(title, DIFFERS, found.seen, found.harm, found.patch)
+        return result, _stuck_after(made, found, title)
+    except (SynapseError, OSError) as error:
+        if made.until(lambda: made.ended, 1.0):
+            return Result(title, DIFFERS, ending(made), "It ends in the middle of its work."), "it has ended"
+        harm = "Synapse does not work with it, or the machine is too busy: run it again."
+        return Result(title, DIFFERS, str(error), harm), ""
+
+
+def _stuck_after(made: Trial, found: Differs, title: str) -> str:
+    """Why no further check can be made; empty if it can."""
+    if isinstance(found, Stuck):
+        return "it is not at its prompt"
+    try:
+        return "" if made.recovered() else f"it did not come back to its prompt after {title!r}"
+    except TimeUp:
+        return "the time was over"
+
+
+def _save(made: Trial, record: Path) -> None:
+    try:
+        made.driver.save(record, f"synapse doctor {made.profile.name} --drive")
+    except OSError as error:
+        raise SynapseError(f"cannot write the recording ({error.strerror}): {record}.") from error

@@ -1,0 +1,182 @@
+"""`synapse doctor --drive` with a fictional CLI: what differs is named, and nothing is left behind."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.support.home import SYNAPSE, Home, wait
+from tests.support.packages import ROOT, install
+
+LONG = "300"  # seconds that a busy machine may take
+CHECKS = 9
+
+
+@pytest.fixture
+def ours(home: Home, tmp_path: Path) -> Iterator[Home]:
+    """A home in which the fictional CLI is installed. Nothing may be left of the temporary homes."""
+    site, temporary = tmp_path / "site", home.path / "t"
+    site.mkdir()
+    temporary.mkdir()
+    install(site, "zenith")
+    home.env["PYTHONPATH"] = f"{ROOT}:{site}"
+    home.env["TMPDIR"] = str(temporary)
+    yield home
+    assert list(temporary.iterdir()) == []
+    wait(lambda: not left_running(temporary), "end of every process")
+
+
+def left_running(folder: Path) -> list[str]:
+    mark, found = f"SYNAPSE_DRIVE={folder}".encode(), []
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            if mark in (process / "environ").read_bytes():
+                found.append((process / "cmdline").read_text())
+        except OSError:
+            continue
+    return found
+
+
+def drive(home: Home, *args: str, profile: str = "") -> subprocess.CompletedProcess[str]:
+    if profile:
+        home.profile("zenith", f"extends: zenith\n{profile}")
+    words = ["doctor", "zenith", "--drive", "--timeout", LONG, *args]
+    return subprocess.run(
+        [*SYNAPSE, *words],
+        env=home.env,
+        cwd=home.work,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=400,
+    )
+
+
+def test_a_cli_that_is_as_it_was_measured(ours: Home, tmp_path: Path) -> None:
+    recording = tmp_path / "zenith.cast"
+    done = drive(ours, "--record", str(recording))
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert f"{CHECKS} as measured" in done.stdout and "zenith 7.0" in done.stdout
+    head, *events = map(json.loads, recording.read_text().splitlines())
+    assert (head["version"], head["width"]) == (2, 120)
+    assert "@name at its prompt" in [event[2] for event in events if event[1] == "m"]
+    assert "zenith was as measured" in ours.run("doctor").stdout
+    kept = json.loads((ours.path / "synapse" / "checks" / "zenith.json").read_text())
+    assert (kept["version"], kept["differs"], kept["left_out"]) == ("zenith 7.0", [], [])
+
+
+def test_what_a_release_has_changed_is_named_with_a_profile_to_try(ours: Home) -> None:
+    done = drive(ours, profile='args: [--no-escape, --yolo, --glyph, "§"]\n')
+    assert done.returncode == 1, done.stdout + done.stderr
+    out = done.stdout
+    for row in (
+        "✓ a short turn",
+        "✗ a permission question    differs      it ran the command without asking",
+        "✗ interrupt                differs      its interrupt keys did not stop the answer",
+        "✗ a half-typed line        differs      its prompt is not where",
+        "✓ a message of 3 KB",
+    ):
+        assert row in out, out
+    assert "what would go wrong" in out and "It does not ask before it runs commands." in out
+    patch = out.split("to try, in ")[1]
+    assert "zenith.yaml" in patch and "interrupt_keys:\n  - C-c" in patch and "first: §" in patch
+    assert "extends" not in patch, "the user has a profile of that name already"
+    assert "zenith differed" in ours.run("doctor").stdout
+
+
+@pytest.mark.parametrize(
+    ("args", "seen", "harm"),
+    [
+        ("--never-heard-of", "error: unrecognized arguments: --never-heard-of", "too old"),
+        ("--trust", "it asks 'Do you trust the files in this folder?", "no message can be delivered"),
+    ],
+)
+def test_a_cli_that_does_not_come_to_its_prompt(ours: Home, args: str, seen: str, harm: str) -> None:
+    done = drive(ours, profile=f"args: [{args}]\n")
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert seen in done.stdout and harm in done.stdout, done.stdout
+    assert f"1 differs, {CHECKS - 1} left out" in done.stdout
+
+
+def test_a_cli_that_needs_a_login_says_what_was_left_out(ours: Home) -> None:
+    ours.env["ZENITH_LOGIN"] = "1"
+    done = drive(ours, profile="args: [--trust]\n")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "it starts, and asks for a login" in done.stdout
+    assert done.stdout.count("it needs a login, which a made-up key cannot replace") == CHECKS - 1
+    assert "without a short turn, a long turn" in ours.run("doctor").stdout
+
+
+def test_a_model_that_nobody_asks(ours: Home) -> None:
+    done = drive(ours, profile="args: [--elsewhere]\n")
+    assert done.returncode == 1 and "the model was not asked" in done.stdout, done.stdout + done.stderr
+    assert f"1 differs, {CHECKS - 2} left out" in done.stdout
+
+
+def test_a_machine_that_is_too_slow(ours: Home) -> None:
+    done = ours.run("doctor", "zenith", "--drive", "--timeout", "1", check=False)
+    left_out = [f"1 differs, {CHECKS - n} left out" for n in (1, 2)]  # a quick one has started by then
+    assert done.returncode == 1 and any(said in done.stdout for said in left_out), done.stdout
+    assert "longer --timeout" in done.stdout
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_in_the_middle_removes_everything(ours: Home, number: int) -> None:
+    """The fixture looks for what is left."""
+    process = subprocess.Popen(
+        [*SYNAPSE, "doctor", "zenith", "--drive"],
+        env=ours.env,
+        cwd=ours.work,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout is not None
+    for line in process.stdout:
+        if "starts to its prompt" in line:
+            break
+    process.send_signal(number)
+    out, error = process.communicate(timeout=60)
+    assert process.returncode == 128 + number and "Traceback" not in error, out + error
+    assert not (ours.path / "synapse" / "checks").exists()
+
+
+def test_bad_input_is_one_sentence(ours: Home) -> None:
+    ours.profile("gone", "extends: zenith\ncommand: no-such-program\nchannel: zenith\ninstall: get it\n")
+    ours.profile("plain", "command: cat\n")
+    for words, status, sentence in (
+        (["nobody", "--drive"], 2, "there is no profile nobody"),
+        (["gone", "--drive"], 1, "'no-such-program', which is not installed: install it with `get it`"),
+        (["plain", "--drive"], 1, "plain cannot be checked: how to run it without a network is not known"),
+        (["--drive"], 2, "--drive takes the name of a profile, or --all"),
+        (["zenith", "--all"], 2, "--all, --record and --timeout go with --drive"),
+        (["--drive", "--all", "--record", "x"], 2, "--record takes one profile"),
+    ):
+        done = ours.run("doctor", *words, check=False)
+        assert (done.returncode, sentence in done.stderr) == (status, True), done.stderr
+        assert done.stderr.count("\n") == 1
+
+
+def test_a_temporary_directory_that_cannot_be_used(ours: Home) -> None:
+    """Full, or gone while the checks begin."""
+    code = (
+        "import shutil, sys; shutil.disk_usage = lambda path: type('U', (), {'free': 5})\n"
+        "from synapse.cli.main import main; sys.exit(main(['doctor', 'zenith', '--drive']))"
+    )
+    done = subprocess.run([SYNAPSE[0], "-P", "-c", code], env=ours.env, capture_output=True, text=True)
+    assert done.returncode == 1 and "make space there, or set TMPDIR to another directory" in done.stderr
+
+
+def test_all_takes_every_cli_that_is_installed(ours: Home) -> None:
+    """The others are listed with the way to get them."""
+    ours.profile("zenith", "extends: zenith\nargs: [--trust]\n")
+    done = ours.run("doctor", "--drive", "--all", "--timeout", LONG, check=False)
+    assert done.returncode == 1 and "zenith zenith 7.0" in done.stdout, done.stdout + done.stderr
+    if os.path.exists("/usr/bin/npm"):
+        assert "not checked: " in done.stdout

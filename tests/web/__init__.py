@@ -1,0 +1,1 @@
+"""The page of `synapse view` in a real browser: make test-web."""
