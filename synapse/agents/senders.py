@@ -26,15 +26,16 @@ def sender_of(connection: socket.socket, session: int) -> Sender:
     """Who is at the other end, for the agent whose session is `session`; to be asked while it waits there.
 
     A CLI may start its hooks in sessions of their own: they are processes below the leader of its session.
-    A process that is gone, or in a namespace that hides its session, cannot be told and is accepted."""
+    A process that is gone cannot be told and is accepted. One whose session is led from outside of our
+    namespace is not the agent's: the leader of the agent's session is a process that we see."""
     pid = _peer(connection)
     if not pid:
         return Sender(note="the system does not tell which process it is")
     found = processes.session_of(pid)
     if found == session or session in processes.ancestors(pid):
         return OWN
-    if not found:
-        return Sender(note=f"process {pid} is gone, or its session is hidden")
+    if found is None:
+        return Sender(note=f"process {pid} is gone")
     program = for_line(processes.command_of(pid)) or "?"
     return Sender(True, f"process {pid} ({program}) does not belong to the agent's session")
 

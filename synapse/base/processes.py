@@ -88,10 +88,11 @@ def ancestors(pid: int = 0) -> list[int]:
     return found
 
 
-def session_of(pid: int) -> int:
-    """The session of a process; 0 if the system does not tell, or if its leader is in another namespace."""
+def session_of(pid: int) -> int | None:
+    """The session of a process; 0 if its leader is outside of our namespace, as in a container. None if the
+    process is gone or the system does not tell."""
     fields = _stat(pid)
-    return int(fields[3]) if fields else 0
+    return int(fields[3]) if fields else None
 
 
 def command_of(pid: int) -> str:

@@ -66,12 +66,14 @@ class Agent:
             )
             await host.open()
             statuses = []
-            async with asyncio.timeout(PATIENCE):
-                for command in commands:
-                    statuses.append(await asyncio.to_thread(self.run, command, body))
-                while not until():
-                    await asyncio.sleep(0.005)
-            await host.close()
+            try:
+                async with asyncio.timeout(PATIENCE):
+                    for command in commands:
+                        statuses.append(await asyncio.to_thread(self.run, command, body))
+                    while not until():
+                        await asyncio.sleep(0.005)
+            finally:
+                await host.close()
             return statuses
 
         return uvloop.run(main())
@@ -207,12 +209,24 @@ def test_a_process_that_the_system_does_not_name_is_taken(monkeypatch: pytest.Mo
     assert not sender.is_refused and "does not tell" in sender.note
 
 
+def test_a_live_process_of_a_session_led_from_outside_the_namespace_is_refused(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """In a container the session of `docker exec` reads 0; the agent's own never does."""
+    here, there = socket.socketpair()
+    with here, there:
+        monkeypatch.setattr("synapse.base.processes.session_of", lambda _: 0)
+        monkeypatch.setattr("synapse.base.processes.ancestors", lambda _: [1, 0])
+        sender = sender_of(here, 4711)
+    assert sender.is_refused and "does not belong to the agent's session" in sender.note
+
+
 def test_what_why_says() -> None:
     now = 100.0
     notes = SenderNotes(lambda: now)
     notes.add(Sender())
     assert notes.sentences() == []
-    notes.add(Sender(False, "process 7 is gone, or its session is hidden"))
+    notes.add(Sender(False, "process 7 is gone"))
     notes.add(Sender(True, "process 8 (nc) does not belong to the agent's session"))
     notes.add(Sender(True, "process 9 (nc) does not belong to the agent's session"))
     now = 103.0
