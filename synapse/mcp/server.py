@@ -160,8 +160,8 @@ class _Progress:
         count = 0
         while True:
             count += 1
+            self._changed.clear()  # before it is told: what changes meanwhile is told next
             await self._ctx.report_progress(count, message=self._note)
-            self._changed.clear()
             try:
                 async with asyncio.timeout(PROGRESS):
                     await self._changed.wait()
