@@ -14,8 +14,8 @@ _turn = threading.Lock()  # not an asyncio lock: scripts may have several event 
 # Modules that others import if they are there, and that nobody needs: `httpx` has a command of its own,
 # Starlette parses forms, FastAPI looks for models of pydantic 1.
 NEVER = ("rich", "pygments", "python_multipart", "multipart", "pydantic.v1")
-# uvicorn's package imports its command line: click and multiprocessing, 1.5 MB. These names are None instead.
-COMMAND_LINE, ITS_NAMES = "uvicorn.main", ("Server", "main", "run")
+# uvicorn's package imports its command line: click and multiprocessing, 1.5 MB. Its functions are None here.
+COMMAND_LINE, ITS_FUNCTIONS = "uvicorn.main", ("main", "run")
 
 
 async def load(*modules: str, without: str = "") -> None:
@@ -49,8 +49,17 @@ def _no_command_line() -> Iterator[None]:
         yield
         return
     stand_in = sys.modules[COMMAND_LINE] = ModuleType(COMMAND_LINE)
-    vars(stand_in).update(dict.fromkeys(ITS_NAMES))
+    vars(stand_in).update(dict.fromkeys(ITS_FUNCTIONS), __getattr__=_of_command_line)
     try:
         yield
     finally:
         del sys.modules[COMMAND_LINE]
+
+
+def _of_command_line(name: str) -> object:
+    """The server itself, which others import from there too: sse-starlette sets a method of it."""
+    if name != "Server":
+        raise AttributeError(name)
+    from uvicorn.server import Server
+
+    return Server

@@ -15,7 +15,9 @@ from a2a.types import a2a_pb2 as pb
 from a2a.utils.errors import TaskNotCancelableError, TaskNotFoundError, UnsupportedOperationError
 
 from tests.support.a2a_server import Served, served
+from tests.support.home import Home
 from tests.support.patience import PATIENCE
+from tests.support.running import start
 
 BINDINGS = ("JSONRPC", "HTTP+JSON")
 
@@ -90,3 +92,33 @@ def test_stream_and_subscribe(binding: str) -> None:
         assert rest[-1].status_update.status.state == pb.TaskState.TASK_STATE_COMPLETED
 
     run(test, binding, streaming=True)
+
+
+PART = {"1.0": {"text": "say hello"}, "0.3": {"kind": "text", "text": "say hello"}}
+CALLS = {  # path, and the body around a message
+    "1.0 JSON-RPC": ("/", "SendMessage"),
+    "1.0 HTTP+JSON": ("/a2a/message:send", ""),
+    "0.3 JSON-RPC": ("/", "message/send"),
+    "0.3 HTTP+JSON": ("/a2a/v1/message:send", ""),
+    "0.3 JSON-RPC stream": ("/", "message/stream"),
+}
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_the_first_request_to_a_new_host_is_served(home: Home, call: str) -> None:
+    """The host loads what it serves at the first request for it, which no test in one process can show."""
+    version = call[:3]
+    path, method = CALLS[call]
+    role = "ROLE_USER" if version == "1.0" or not method else "user"
+    parts = [PART["1.0" if not method else version]]
+    made: dict[str, Any] = {"messageId": str(uuid.uuid4()), "role": role}
+    made["content" if version == "0.3" and not method else "parts"] = parts
+    body: dict[str, Any] = {"message": made, "configuration": {"blocking": True}}
+    if version == "1.0":
+        del body["configuration"]
+    if method:
+        body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": body}
+    with start(home, "--tui") as agent:
+        answer = agent.http.post(path, json=body, headers={"A2A-Version": version})
+    assert answer.status_code == 200 and "error" not in answer.text, answer.text
+    assert "hello" in answer.text and "completed" in answer.text.lower(), answer.text
