@@ -94,6 +94,10 @@ def arranged(items: Iterable[Item], wanted: str = "", sort: str = SORTS[0]) -> l
     return sorted(found, key=key)
 
 
+def filter_line(wanted: str, shown: int, total: int) -> str:
+    return f" {shown} of {total} shown · filter: {one_line(wanted)} (Escape: all)"
+
+
 def row(item: Item, columns: int, name_cells: int, now: float) -> str:
     """One agent in exactly this many cells or fewer."""
     name = fitted(item.name, name_cells)
