@@ -44,6 +44,9 @@ def _line(agent: Json) -> str:
     if question := agent.get("question"):
         where = "" if question.get("task") else " (in its human's turn)"
         return f"asks: {prompts.about(question)}{where}"
+    if menu := agent.get("menu"):
+        behind = f", and {agent['waiting']} waiting behind it" if agent.get("waiting") else ""
+        return f"a menu is open at its terminal{behind}: {menu}"
     if agent["group"] == NEEDS_YOU:
         return "asks something: look at its screen (Space)"
     if not agent.get("connected"):

@@ -50,6 +50,7 @@ class Agent:
         self.status = str(entry["status"])
         self.since = str(entry.get("started_at", ""))
         self.work: Json | None = None
+        self.menu: str | None = None  # the title of a menu that its human has opened
         self.question: Json | None = None
         self.tasks: dict[str, Json] = {}  # by id, with `artifacts` and `receipts`
         self.connected = False
@@ -81,6 +82,8 @@ class Agent:
 
     @property
     def group(self) -> str:
+        if self.menu is not None and not self.waiting:
+            return IDLE  # whoever opened the menu is at it
         if self.question is not None or self.status == INPUT_REQUIRED:
             return NEEDS_YOU
         return IDLE if self.status == READY else WORKING
@@ -105,6 +108,7 @@ class Agent:
             "group": self.group,
             "work": self.work,
             "question": self.question,
+            "menu": self.menu,
             "waiting": self.waiting,
             "connected": self.connected or not is_reachable(self.entry),
         }
@@ -162,6 +166,7 @@ class Agent:
                 future.set_result(frame)
         elif kind == "status":
             self.status, self.since, self.work = frame["status"], frame["since"], frame["work"]
+            self.menu = frame.get("menu")  # the host of an older version tells none
         elif kind == "question":
             asked = frame["question"]
             self.question = asked and asked | {"agent": self.name}  # on its machine it has a shorter name

@@ -116,7 +116,7 @@ function drawNow() {
   say(head.about, [agent.type, shortened(agent.directory), `port ${agent.port}`].join(" · "));
   say(head.line, `${lineOf(agent)} · ${span(connection.age(sinceOf(agent)))}${agent.connected ? "" : " · not connected"}`);
   head.line.className = `agent-line ${agent.group}`;
-  actions.interrupt.disabled = agent.group === "idle";
+  actions.interrupt.disabled = agent.group === "idle" && !agent.menu;
   terminal.show(agent, state.hello.me);
   question.show(agent);
   composer.show(agent);
