@@ -30,7 +30,7 @@ from synapse.view.runs import Runs
 REDRAW = 0.1  # seconds between two drawings at least
 TICK = 1.0  # seconds between two drawings at most: ages go on
 PEEK_EVERY = 1.0  # seconds between two looks at the screen that is peeked at
-QUESTION_ROWS = 9  # at most for the question below the list
+QUESTION_ROWS = 14  # at most for the question below the list
 NOBODY_ASKS = "no agent needs you"
 
 HELP = (

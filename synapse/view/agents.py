@@ -54,6 +54,7 @@ class Agent:
         self.question: Json | None = None
         self.tasks: dict[str, Json] = {}  # by id, with `artifacts` and `receipts`
         self.connected = False
+        self.failed = False  # the last attempt to connect
         self.number: int | None = None  # of the last event
         self.following: asyncio.Task[None] | None = None
         self._socket: ClientConnection | None = None
@@ -111,6 +112,7 @@ class Agent:
             "menu": self.menu,
             "waiting": self.waiting,
             "connected": self.connected or not is_reachable(self.entry),
+            "connecting": not self.failed,
         }
 
     async def request(self, **wanted: Any) -> Json:
@@ -148,7 +150,7 @@ class Agent:
         return {"type": "ok", "task": {"id": task.id, "state": task.status}}
 
     def opened(self, socket: ClientConnection) -> None:
-        self._socket, self.connected = socket, True
+        self._socket, self.connected, self.failed = socket, True, False
         self._is_open.set()
 
     def closed(self) -> None:
@@ -293,10 +295,13 @@ class Agents:
             except (*CONNECTION_ENDED, SynapseError) as error:
                 logger.debug("%s: %r", agent.name, error)
             finally:
+                before = agent.connected, agent.failed
                 if agent.connected:
                     agent.closed()
-                    if agent.id in self.known:
-                        self._changed("agent", agent, {})
+                else:
+                    agent.failed = True
+                if agent.id in self.known and (agent.connected, agent.failed) != before:
+                    self._changed("agent", agent, {})
             self.look()
             await asyncio.sleep(pause)
             pause = min(pause * 2, LONGEST_PAUSE)
