@@ -12,7 +12,11 @@ _UNREAD = object()
 
 
 class NoData(SynapseError):
-    """The reply has no data: it is neither JSON nor a text with one piece of JSON."""
+    """The reply has no data: it is neither JSON nor a text with one piece of JSON. `what` it has instead."""
+
+    def __init__(self, sentence: str, what: str = "it has no data") -> None:
+        super().__init__(sentence)
+        self.what = what
 
 
 class WithMetadata(Protocol):
@@ -106,5 +110,5 @@ def data_in(text: str) -> Any:
             continue
     if len(found) == 1:
         return found[0]
-    what = f"{len(found)} pieces of JSON" if found else "no JSON"
-    raise NoData(f"the reply has {what}, not one: ask for one JSON document, or use `schema=`.")
+    what = f"{len(found)} JSON documents, not one" if found else "no JSON document"
+    raise NoData(f"the reply has {what}: ask for one JSON document, or use `schema=`.", f"it has {what}")

@@ -93,7 +93,7 @@ def _tree(run: listing.Listed) -> Iterator[str]:
     words = " ".join([run.title, *run.args])
     why = f": {for_output(run.error)}" if run.error else ""
     yield f"{run.id}  {for_output(words)}  {run.state}{why}"
-    used = f"{about['turns']} turns, {about['messages']} messages"
+    used = f"{_counted(about['turns'], 'turn')}, {_counted(about['messages'], 'message')}"
     yield f"  {used}, {about['tokens']} tokens" if about["tokens"] else f"  {used}"
     for step in run.steps:
         yield _line(step)
@@ -127,3 +127,7 @@ def _cancel(run_id: str) -> int:
     for line in cancel_run(run_id):
         say(line)
     return 0
+
+
+def _counted(count: int, what: str) -> str:
+    return f"{count} {what}" if count == 1 else f"{count} {what}s"

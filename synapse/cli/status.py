@@ -25,8 +25,10 @@ def main(argv: list[str]) -> int:
     entry = find_agent(options.target)
     document: dict[str, Any] = {**entry, **control.call(entry, "GET", "/status"), "name": entry["name"]}
     if document.get("status") == INPUT_REQUIRED:
-        document["prompt"] = control.call(entry, "GET", "/why").get("prompt")
+        why = control.call(entry, "GET", "/why")
+        document |= {"prompt": why.get("prompt"), "menu": why.get("menu", False)}
     lines = [f"{label:<10} {document.get(key, '')}" for label, key in _SHOWN.items()]
     if prompt := document.get("prompt"):
-        lines.append(f"it asks: {plain_question(prompt)}")
+        asks = "its human has opened a menu" if document["menu"] else "it asks"
+        lines.append(f"{asks}: {plain_question(prompt)}")
     return show(options.json, document, lines)

@@ -43,7 +43,8 @@ def _composer(seen: dict[str, Any]) -> str:
 def _lines(name: str, why: dict[str, Any]) -> list[str]:
     lines = [f"{name} is {why['status']}: {why['reason']} (confidence {why['confidence']:.0%})"]
     if prompt := why["prompt"]:
-        lines += ["", f"it asks: {prompt['prompt']}"]
+        asks = "its human has opened a menu" if why.get("menu") else "it asks"
+        lines += ["", f"{asks}: {prompt['prompt']}"]
         lines += [f"  {option}" for option in prompt["options"] or []]
     lines += ["", _composer(why["composer"]), "evidence, the most trusted first:"]
     for item in why["evidence"]:

@@ -144,7 +144,9 @@ class Delivery:
         if controller.status == INPUT_REQUIRED:
             prompt = controller.observer.prompt
             asked = " ".join(prompt.prompt_text.split())[:80] if prompt else ""
-            return f"the agent asks something{f': {asked}' if asked else ''}", None
+            is_menu = controller.observer.menu.is_open
+            what = "a menu is open at its terminal" if is_menu else "the agent asks something"
+            return f"{what}{f': {asked}' if asked else ''}", None
         if controller.status != READY or controller.observer.turns.current is not None:
             unseen = self._began is None
             return "the agent has not shown yet that it takes input" if unseen else "the agent is busy", None

@@ -77,6 +77,7 @@ class Questions:
         self._typist = Typist(self.controller, _sleep, self.clock)
         self._one_at_a_time = asyncio.Lock()
         self._kept = files.read_object(self.path) if self.path else {}
+        self._menu: Json = {}  # the last one that was kept for the next host
 
     def list(self) -> list[Question]:
         return [self.open] if self.open is not None else []
@@ -97,6 +98,9 @@ class Questions:
         if not controller.observer.has_seen_all:
             return self._wait(now)
         self._unsure_since, self._has_looked = None, True
+        if self._is_menu():
+            self._close(_GONE)
+            return None
         if controller.status != INPUT_REQUIRED or controller.observer.prompt is not None:
             self._silent_since = None
         elif self._silent_since is None:
@@ -119,6 +123,21 @@ class Questions:
         elif prompt.default != self.open.prompt.default:
             self._open(replace(self.open, prompt=prompt))  # another option is highlighted
         return None
+
+    def _is_menu(self) -> bool:
+        """Whether the human has opened what is on the screen: it is no question, and nobody is asked."""
+        observer = self.controller.observer
+        if observer.prompt is None:
+            return False
+        about = {"menu": fingerprint(observer.prompt), "keys": self.controller.keys}
+        if self._kept == {"run": self.run_name, **about}:
+            observer.menu.take_up()
+        if observer.menu.is_open:
+            self._kept = {}
+            if about != self._menu:
+                self._menu = about
+                self._keep(about)
+        return observer.menu.is_open
 
     def _prompt(self) -> InputPrompt | None:
         controller = self.controller

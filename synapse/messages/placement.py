@@ -3,7 +3,7 @@
 import re
 
 from synapse.messages.coverage import Coverage
-from synapse.terminal.overlay import blank_rows, rows_in_doubt, shift
+from synapse.terminal.overlay import blank_rows, rows_in_doubt, scroll_away, shift
 from synapse.terminal.screen import Screen
 
 NEVER = -1e9  # a time before every other
@@ -70,11 +70,16 @@ class Placement:
             return self._confirm((column, row) == (x, y))
         if rows_in_doubt(self._screen):
             return column == x and self._place_below(row - y - extra)
-        if (column != x and not self._after_shell) or not shift(self._screen, row - y - extra):
+        if column != x and not self._after_shell:
+            return False
+        is_cut = not shift(self._screen, row - y - extra)
+        if is_cut and not scroll_away(self._screen, y + extra - row):
             return False
         if column != x:
             self._screen.feed(b"\x1b[%dG" % (column + 1))
-        self._above = row + 1 if self._after_shell else blank_rows(self._screen)
+        # A narrower terminal that has fewer rows of the agent than the model has scrolled, or not wrapped
+        # them: what is above the cursor is not known then.
+        self._above = row + 1 if self._after_shell or is_cut else blank_rows(self._screen)
         self._began = (self._above, self._screen.has_scrolled())
         self._known[False] = True
         return True

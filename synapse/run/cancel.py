@@ -8,22 +8,29 @@ import signal
 import time
 
 from synapse.api import aio
-from synapse.errors import SynapseError
+from synapse.errors import SynapseError, UsageError
 from synapse.peers.local import KIND as LOCAL
 from synapse.run.journal import ENDED, FAILED, Journal, Record, Step, folder_of, is_running
 from synapse.run.workers import running, stop
 
 PATIENCE = 10.0  # seconds for a run to end
+ENDS = {"completed": "completed", "failed": "failed", "canceled": "been canceled"}
 ON_THE_WAY = 1.0  # seconds that a request takes at most
 
 
 def cancel_run(run_id: str) -> list[str]:
-    """End the process of a run and cancel what it has asked. Returns what was done, a line for each."""
+    """End the process of a run and cancel what it has asked. Returns what was done, a line for each.
+
+    Raises UsageError for a run that has ended and has left nothing under way: what it came to stays."""
     folder = folder_of(run_id)
-    if is_running(folder):
+    was_running = is_running(folder)
+    if was_running:
         _end_process(folder)
     journal = Journal(folder)
     try:
+        outcome = journal.record.outcome
+        if not was_running and outcome in ENDS and not under_way(journal.record):
+            raise UsageError(f"the run {os.path.basename(folder)} has {ENDS[outcome]}: nothing is under way.")
         done = cancel_steps(journal)
         journal.write(ENDED, outcome="canceled")
     finally:

@@ -54,7 +54,7 @@ class Expected:
         try:
             data = reply.data
         except NoData as error:
-            raise Mismatch(str(error)) from error
+            raise Mismatch(error.what) from error
         if self._model is not None:
             from pydantic import ValidationError
 

@@ -62,9 +62,10 @@ class Delegate:
 
 @dataclass(frozen=True)
 class Refuse:
-    """Answer with an HTTP error instead."""
+    """Answer with an HTTP error instead. `resets_at`: a plan is used up until then (seconds since 1970)."""
 
     status: int
+    resets_at: int = 0
 
 
 Call = Run | Read | Write | Use | Delegate

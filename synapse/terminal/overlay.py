@@ -337,6 +337,16 @@ def blank_rows(screen: Screen) -> int:
     return next((number for number, row in enumerate(rows) if row.strip()), 0)
 
 
+def scroll_away(screen: Screen, rows: int) -> bool:
+    """Move the upper rows of a model's screen into its scrollback; False if the cursor is in them."""
+    x, y = screen.cursor
+    if screen.mode(6) or _REGION.search(screen.snapshot()[-200:]) or not 0 < rows <= y:
+        return False
+    bottom, height = b"\n" * rows, screen.size[1]
+    screen.feed(b"\x1b[%d;1H%s\x1b[%d;%dH" % (height, bottom, y - rows + 1, x + 1))
+    return True
+
+
 def shift(screen: Screen, rows: int) -> bool:
     """Move a model's screen down by `rows`, or up; False if something would be lost."""
     if not rows:

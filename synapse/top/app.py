@@ -30,7 +30,8 @@ from synapse.view.runs import Runs
 REDRAW = 0.1  # seconds between two drawings at least
 TICK = 1.0  # seconds between two drawings at most: ages go on
 PEEK_EVERY = 1.0  # seconds between two looks at the screen that is peeked at
-QUESTION_ROWS = 9  # at most for the question below the list
+QUESTION_ROWS = 14  # at most for the question below the list
+NOBODY_ASKS = "no agent needs you"
 
 HELP = (
     ("↑ ↓ j k", "select"), ("n", "the next one that needs you"), ("Space", "look at its screen, and back"),
@@ -97,8 +98,11 @@ class Top:
         self.app.invalidate()
 
     def items(self) -> list[Item]:
-        found = [board.item_of(agent.to_dict()) for agent in self.agents.known.values()]
-        return board.arranged(found, self._wanted, self._sort)
+        """The agents that match the filter, in the order in which they are shown."""
+        return board.arranged(self._everybody(), self._wanted, self._sort)
+
+    def _everybody(self) -> list[Item]:
+        return [board.item_of(agent.to_dict()) for agent in self.agents.known.values()]
 
     @property
     def _item(self) -> Item | None:
@@ -119,8 +123,11 @@ class Top:
         items = self.items()
         selected = self._item
         self._selected = selected.id if selected is not None else ""
-        title = self._title(items)
-        head = [("title", fitted(title, columns).ljust(columns))]
+        everybody = self._everybody()
+        head = [("title", fitted(self._title(everybody), columns).ljust(columns))]
+        if self._wanted:
+            said = board.filter_line(self._wanted, len(items), len(everybody))
+            head.append(("note", fitted(said, columns)))
         foot = [self._footer(columns)]
         below = self._below(selected, columns, max((rows - 2) * 2 // 3, 1))
         room = max(rows - len(head) - len(foot) - len(below), 1)
@@ -137,11 +144,11 @@ class Top:
         return [*head, *body, *below, *foot]
 
     def _title(self, items: list[Item]) -> str:
+        """With the counts of all agents: who needs you must not be hidden by a filter."""
         counts = {group: sum(item.group == group for item in items) for group in HEADINGS}
         text = f" {counts['needs_you']} need you · {counts['working']} working · {counts['idle']} idle"
         if self._peeked in self.agents.known:
             text = f" the screen of {self.agents.known[self._peeked].name} (Space: back)   {text}"
-        text += f"   filter: {self._wanted}" if self._wanted else ""
         return text + ("   by name" if self._sort == "name" else "")
 
     def _list(self, items: list[Item], columns: int, room: int) -> list[tuple[str, str]]:
@@ -294,7 +301,8 @@ class Top:
     def _next_asking(self) -> None:
         asking = [item.id for item in self.items() if item.group == board.NEEDS_YOU]
         if not asking:
-            self._note = "no agent needs you"
+            hidden = sum(item.group == board.NEEDS_YOU for item in self._everybody())
+            self._note = f"the filter hides {hidden} that need you (Escape: all)" if hidden else NOBODY_ASKS
             return
         at = asking.index(self._selected) + 1 if self._selected in asking else 0
         self._selected = asking[at % len(asking)]

@@ -9,7 +9,7 @@ from typing import Any
 
 from synapse.base.text import for_cells
 from synapse.peers import prompts
-from synapse.terminal.cells import crop, width
+from synapse.terminal.cells import crop, width, wrap
 
 Json = dict[str, Any]
 
@@ -44,10 +44,13 @@ def _line(agent: Json) -> str:
     if question := agent.get("question"):
         where = "" if question.get("task") else " (in its human's turn)"
         return f"asks: {prompts.about(question)}{where}"
+    if menu := agent.get("menu"):
+        behind = f", and {agent['waiting']} waiting behind it" if agent.get("waiting") else ""
+        return f"a menu is open at its terminal{behind}: {menu}"
     if agent["group"] == NEEDS_YOU:
         return "asks something: look at its screen (Space)"
     if not agent.get("connected"):
-        return "does not answer"
+        return "connecting …" if agent.get("connecting") else "does not answer"
     waiting = f"{agent['waiting']} waiting" if agent.get("waiting") else ""
     work = agent.get("work")
     if agent["group"] == IDLE or not work:
@@ -94,6 +97,10 @@ def arranged(items: Iterable[Item], wanted: str = "", sort: str = SORTS[0]) -> l
     return sorted(found, key=key)
 
 
+def filter_line(wanted: str, shown: int, total: int) -> str:
+    return f" {shown} of {total} shown · filter: {one_line(wanted)} (Escape: all)"
+
+
 def row(item: Item, columns: int, name_cells: int, now: float) -> str:
     """One agent in exactly this many cells or fewer."""
     name = fitted(item.name, name_cells)
@@ -113,7 +120,8 @@ def fitted(text: str, columns: int) -> str:
 
 
 def question_lines(question: Json, columns: int, most: int) -> list[str]:
-    """What the selected agent asks, with its numbered options: these are never cut off, the text above is."""
+    """What the selected agent asks, with its numbered options. Long lines are wrapped: nobody is to say yes
+    to the beginning of a command. The options are never cut off, the text above is."""
     options = [str(option.get("label", "")) for option in question.get("options") or ()]
     asked = prompts.plain_question({**question, "options": None}).splitlines()
     if prompts.unseen(question):
@@ -124,10 +132,23 @@ def question_lines(question: Json, columns: int, most: int) -> list[str]:
         listed = ["a secret: press a, and type it; it is not shown"]
     elif question.get("type") == "text":
         listed = ["press a, and type the answer"]
-    room = max(most - len(listed), 1)
-    if len(asked) > room:
-        asked = [*asked[: room - 1], f"… {len(asked) - room + 1} lines more (Space)"]
-    return [fitted(for_cells(line), columns) for line in [*asked, *listed]][:most]
+    below = [row for line in listed for row in _wrapped(line, columns, "   ")]
+    if len(below) >= most:
+        below = [fitted(for_cells(line), columns) for line in listed]
+    above = [row for line in asked for row in _wrapped(line, columns, "    ")]
+    room = max(most - len(below), 1)
+    if len(above) > room:
+        above = [*above[: room - 1], fitted(f"… {len(above) - room + 1} lines more (Space)", columns)]
+    return [*above, *below][:most]
+
+
+def _wrapped(line: str, columns: int, indent: str) -> list[str]:
+    """The rows of a line, those after the first indented."""
+    text = for_cells(line)
+    if width(text) <= columns:
+        return [text]
+    first, *rest = [row for row, _ in wrap(text, max(columns - len(indent), 1))]
+    return [first, *(fitted(f"{indent}{row}", columns) for row in rest)]
 
 
 def scrolled(first: int, selected: int, total: int, room: int) -> int:

@@ -50,9 +50,11 @@ class Agent:
         self.status = str(entry["status"])
         self.since = str(entry.get("started_at", ""))
         self.work: Json | None = None
+        self.menu: str | None = None  # the title of a menu that its human has opened
         self.question: Json | None = None
         self.tasks: dict[str, Json] = {}  # by id, with `artifacts` and `receipts`
         self.connected = False
+        self.failed = False  # the last attempt to connect
         self.number: int | None = None  # of the last event
         self.following: asyncio.Task[None] | None = None
         self._socket: ClientConnection | None = None
@@ -81,6 +83,8 @@ class Agent:
 
     @property
     def group(self) -> str:
+        if self.menu is not None and not self.waiting:
+            return IDLE  # whoever opened the menu is at it
         if self.question is not None or self.status == INPUT_REQUIRED:
             return NEEDS_YOU
         return IDLE if self.status == READY else WORKING
@@ -105,8 +109,10 @@ class Agent:
             "group": self.group,
             "work": self.work,
             "question": self.question,
+            "menu": self.menu,
             "waiting": self.waiting,
             "connected": self.connected or not is_reachable(self.entry),
+            "connecting": not self.failed,
         }
 
     async def request(self, **wanted: Any) -> Json:
@@ -144,7 +150,7 @@ class Agent:
         return {"type": "ok", "task": {"id": task.id, "state": task.status}}
 
     def opened(self, socket: ClientConnection) -> None:
-        self._socket, self.connected = socket, True
+        self._socket, self.connected, self.failed = socket, True, False
         self._is_open.set()
 
     def closed(self) -> None:
@@ -162,6 +168,7 @@ class Agent:
                 future.set_result(frame)
         elif kind == "status":
             self.status, self.since, self.work = frame["status"], frame["since"], frame["work"]
+            self.menu = frame.get("menu")  # the host of an older version tells none
         elif kind == "question":
             asked = frame["question"]
             self.question = asked and asked | {"agent": self.name}  # on its machine it has a shorter name
@@ -288,10 +295,13 @@ class Agents:
             except (*CONNECTION_ENDED, SynapseError) as error:
                 logger.debug("%s: %r", agent.name, error)
             finally:
+                before = agent.connected, agent.failed
                 if agent.connected:
                     agent.closed()
-                    if agent.id in self.known:
-                        self._changed("agent", agent, {})
+                else:
+                    agent.failed = True
+                if agent.id in self.known and (agent.connected, agent.failed) != before:
+                    self._changed("agent", agent, {})
             self.look()
             await asyncio.sleep(pause)
             pause = min(pause * 2, LONGEST_PAUSE)

@@ -24,8 +24,9 @@ def brief(task: Json) -> Json:
         "created_at": task["created_at"],
         "updated_at": task["updated_at"],
     }
-    error = (task.get("error") or {}).get("message")
-    return found | {key: value for key, value in (("note", task.get("note")), ("error", error)) if value}
+    error = task.get("error") or {}
+    more = {"note": task.get("note"), "error": error.get("message"), "code": error.get("code")}
+    return found | {key: value for key, value in more.items() if value}
 
 
 def whole(task: Json) -> Json:

@@ -16,6 +16,7 @@ from synapse.terminal.screen import Screen
 from synapse.watch import denials, moments
 from synapse.watch.idle import IdleDetector
 from synapse.watch.moments import Moments
+from synapse.watch.own_menu import OPENS_WITHIN, OwnMenu
 from synapse.watch.screen.composer import DIALOG, DRAFT, EMPTY, NOT_LOOKED, NOT_SEEN_YET, OTHER_PROGRAM, Seen
 from synapse.watch.screen.errors import UNTOLD, DetectedError
 from synapse.watch.screen.prompt_line import PromptLine
@@ -49,13 +50,14 @@ class Observer:
         self._line = PromptLine()
         self._foreground = foreground
         self._model = StatusModel()
-        self._has_started = False
+        self._has_started = self._was_ready = False
         self._last = Moments()
         # The end of an interrupted turn and its time: held back until the screen shows the reply.
         self._stopped: tuple[TurnEnded, float] | None = None
         self.turns = TurnTracker(self._reader.reply)
         self.verdict = self._model.verdict(0.0)
         self.prompt: InputPrompt | None = None
+        self.menu = OwnMenu()
         self.composer = self._glanced = NOT_LOOKED
         self.is_prompt_line = False  # `composer` is what is behind the prompt of an unknown program
         self._on_composer: Callable[[Seen], None] | None = None
@@ -203,6 +205,7 @@ class Observer:
         self._last.unseen = not settled
         self.prompt = question if settled else None
         if settled:
+            self._look_for_menu(now)
             self._see(now)
         else:
             self._glance(now)
@@ -223,10 +226,26 @@ class Observer:
             if self.error is not None and self.error.fatal:
                 self.turns.explain(UNTOLD, self.error.to_a2a_error())
 
+    def _look_for_menu(self, now: float) -> None:
+        if self.prompt is not None and self._is_reported():
+            self._take(self._channel.poll(), now)  # a turn may have begun that is not reported yet
+        opened = self._was_ready and now - self._last.key < OPENS_WITHIN
+        self.menu.look(self.prompt, opened, self._is_in_turn())
+        if self.menu.is_open and self.turns.current is not None:
+            self.turns.forget()  # Enter has opened the menu, and begun no turn
+
+    def _is_in_turn(self) -> bool:
+        """Enter alone is no turn of a CLI that shows its state: it must have been busy since."""
+        turn = self.turns.current
+        if turn is None or turn.accepted or turn.prompt is not None or not self._signals.tells_states:
+            return turn is not None
+        return turn.busy and not self.menu.is_open
+
     def _see(self, now: float) -> None:
         """What is in the composer now: the screen has settled, also after the last key."""
         if self.prompt is not None:
-            seen = Seen(DIALOG, why=f"it asks: {self.prompt.prompt_text[:60]!r}")
+            asks = "a menu is open" if self.menu.is_open else "it asks"
+            seen = Seen(DIALOG, why=f"{asks}: {self.prompt.prompt_text[:60]!r}")
         elif self._foreground() is False:
             seen = OTHER_PROGRAM
         else:
@@ -326,7 +345,7 @@ class Observer:
             if self.turns.current is not None:
                 self.turns.current.busy = True
         elif before.status != READY:
-            self._last.ready = now
+            self._last.ready, self._was_ready = now, True
             if not self._last.unseen:
                 self._see(now)  # what stands before the cursor is a prompt
         if self.verdict.status != before.status:
@@ -417,5 +436,6 @@ class Observer:
             "channel": self._channel.name,
             "composer": {"state": self.composer.state, "text": self.composer.text, "why": self.composer.why},
             "prompt": self.prompt.to_a2a_format() if self.prompt else None,
+            "menu": self.menu.is_open,
             "error": self.error.to_a2a_error() if self.error else None,
         }

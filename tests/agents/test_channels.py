@@ -644,6 +644,17 @@ class TestCodex:
             threads.write("1", {"type": "task_started"}, {"type": "user_message", "message": "x"}, ended)
             assert only(channel.poll(), TurnEnded)[0].outcome == "failed"
 
+    def test_the_error_of_a_turn_is_in_the_rollout(self, tmp_path: Path) -> None:
+        error = {"message": "You've hit your usage limit.", "codex_error_info": "usage_limit_exceeded"}
+        with ExitStack() as held:
+            threads = Threads(self.rollout(tmp_path).parent, held)
+            threads.write("1", {"type": "task_started"}, {"type": "user_message", "message": "x"})
+            channel = open_channel("codex", around(tmp_path, child=threads.pid))
+            channel.poll()
+            threads.write("1", {"type": "task_complete", "last_agent_message": None, "error": error})
+            (end,) = only(channel.poll(), TurnEnded)
+            assert end.outcome == "failed" and end.error == {"type": "error", **error}
+
     def test_a_resumed_threads_first_turn_is_told_by_the_notification(self, tmp_path: Path) -> None:
         with ExitStack() as held:
             threads = Threads(self.rollout(tmp_path).parent, held)

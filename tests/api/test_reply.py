@@ -58,7 +58,7 @@ def test_json_is_found_as_the_text_or_in_its_only_block(value: object, around: s
 
 
 def test_two_blocks_are_ambiguous() -> None:
-    with pytest.raises(NoData, match="2 pieces of JSON"):
+    with pytest.raises(NoData, match="2 JSON documents"):
         data_in("```json\n1\n```\n```json\n2\n```\n")
 
 

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
+import signal
 import subprocess
 from datetime import datetime
 from typing import Any
 
 import pytest
 
-from synapse.registry import READY
+from synapse.registry import INPUT_REQUIRED, READY
 from tests.real.model_server import ModelServer
 from tests.real.wrapped import Agent, Sender, knows, tasks_of, until
-from tests.support.home import Home
+from tests.support.home import Home, hosts, wait
 
 NORMAL = 5.0  # seconds from the last key to the paste, at most: the gate's pause, and a busy machine
 
@@ -133,3 +135,24 @@ def test_a_page_of_agents_is_not_the_composer(agent: Agent, home: Home, model: M
     finally:
         stop = [agent.cli.program, "daemon", "stop", "--any"]
         subprocess.run(stop, env={**home.env, **agent.cli.env}, capture_output=True, timeout=60)
+
+
+def test_a_menu_that_the_human_opens_is_no_question(agent: Agent, home: Home, model: ModelServer) -> None:
+    """Nobody else need answer it, also after the host was replaced; a message that waits says so."""
+    sender = Sender(agent, home)
+    agent.driver.rest(1.0)
+    agent.driver.type("/model")
+    agent.driver.rest(1.0)
+    agent.driver.type("\r")
+    until(agent, lambda: agent.why["menu"])
+    (host,) = hosts(home)
+    os.kill(host, signal.SIGKILL)
+    wait(lambda: host not in hosts(home) and len(hosts(home)) == 1, "the next host")
+    agent.until(INPUT_REQUIRED)
+    task = sender.send("hello #scenario:ping")
+    until(agent, lambda: "a menu is open at its terminal" in str(sender.get(task).get("note")))
+    asked = home.run("questions", "--json")
+    assert json.loads(asked.stdout) == [], asked.stdout
+    agent.driver.type("\x1b")
+    done = sender.until(task)
+    assert done["state"] == "completed" and not agent.why["menu"], done

@@ -10,10 +10,12 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
+from datetime import datetime
 from typing import Any
 
 import pytest
 
+from synapse.selftest.steps import Refuse
 from tests.real.clis import CLIS
 from tests.real.install import Installed
 from tests.real.model_server import ModelServer
@@ -174,6 +176,36 @@ def test_the_humans_of_agents_that_change_one_file_are_told(
         Command(home, around, "send", "gemini", "--return", "#scenario:write").output()
         around[2].driver.wait_for("has changed the same file", 30)
         assert len(conversation(model)) == 3, "no turn is spent on it"
+
+
+FALLBACK = """\
+from synapse.run import ask
+for number in (1, 2):
+    reply = ask("codex", f"#scenario:ping {number}", fallback="claude")
+    print(reply.agent, reply)
+"""
+
+
+def test_at_a_usage_limit_the_same_task_goes_to_the_fallback(
+    installed: Installed, home: Home, model: ModelServer
+) -> None:
+    (home.work / "fallback.py").write_text(FALLBACK)
+    with ModelServer(speed=0) as limited, ExitStack() as stack:
+        limited.script = lambda prompt, results: [Refuse(429, resets_at=int(time.time()) + 7200)]
+        around = [
+            stack.enter_context(wrapped(cli, home, SYNAPSE_INITIAL_INSTRUCTIONS="off"))
+            for name, url in (("claude", model.url), ("codex", limited.url))
+            for cli in [CLIS[name](installed, home.path, home.work, url)]
+        ]
+        out = Command(home, around, "run", "fallback.py").output()
+        assert out.splitlines() == ["claude PONG-1", "claude PONG-2"]
+        assert [text for _, text in conversation(model)] == ["PONG-1", "PONG-2"]
+        assert len(limited.replies) == 1, "until its limit ends, it is not asked again"
+        assert "codex is at its usage limit until" in home.run("list").stdout
+        until = json.loads(home.run("status", "codex", "--json").stdout)["limited_until"]
+        left = datetime.fromisoformat(until).timestamp() - time.time()
+        assert 7000 < left <= 7260
+        assert [step["agent"] for step in shown(home)["steps"]] == ["claude", "claude"]
 
 
 SCRIPT = f"""\

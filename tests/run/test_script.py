@@ -158,6 +158,15 @@ def test_an_agent_that_ended_is_asked_again_where_it_is_now(agents: Home) -> Non
     agents.run("stop", "c")
 
 
+def test_a_run_that_has_ended_stays_what_it_came_to(agents: Home) -> None:
+    script(agents, 'from synapse.run import ask\nask("a", "say one")\n', "short.py")
+    agents.run("run", "--run", "short", "short.py")
+    refused = agents.run("runs", "cancel", "short", check=False)
+    assert refused.returncode == 2 and "has completed: nothing is under way" in refused.stderr
+    shown = agents.run("runs", "show", "short").stdout
+    assert "completed" in shown.splitlines()[0] and "1 turn, 1 message" in shown
+
+
 def test_cancel_ends_the_process_the_task_and_the_worker(agents: Home) -> None:
     text = 'from synapse.run import ask, worker\nwith worker("dummy") as w:\n    ask(w, "honour 600")\n'
     path = script(agents, text, "long.py")

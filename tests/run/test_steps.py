@@ -183,7 +183,8 @@ def test_one_repair_is_asked_for_and_kept(desk: Desk) -> None:
         assert desk.run(lambda steps: steps.ask("1", "a", "ok?", schema=Verdict)).data == Verdict(
             approved=True
         )
-    assert len(peer.asked) == 2 and peer.asked[1].startswith("Your reply does not fit: the reply has no JSON")
+    assert len(peer.asked) == 2
+    assert peer.asked[1].startswith("Your reply does not fit: it has no JSON document\n")
 
 
 def test_two_replies_that_do_not_fit_fail_with_both_and_are_asked_again(desk: Desk) -> None:

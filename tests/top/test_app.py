@@ -108,6 +108,26 @@ def test_two_hundred_agents_fit_every_screen() -> None:
                 assert [style for style, _ in lines].count("selected") == 1, "the selected one is seen"
 
 
+def test_a_filter_hides_no_count() -> None:
+    top = Top(output=DummyOutput(), clock=lambda: 1e9)
+    for name, status in (("a", "INPUT_REQUIRED"), ("b", "READY"), ("c", "PROCESSING")):
+        agent = Agent({"agent_id": name, "name": name, **ENTRY})
+        agent.status = status
+        top.agents.known[agent.id] = agent
+    for key in "/b":
+        top._press(key)
+    top._press("enter")
+    for columns in (80, 40):
+        shown = "\n".join(text for _, text in top._lines(columns, 12))
+        assert "1 need you · 1 working · 1 idle" in shown
+        assert "1 of 3 shown · filter: b" in shown
+        assert "\n  b " in shown and "\n  a " not in shown
+    top._press("n")
+    assert "the filter hides 1 that need you" in top._lines(80, 12)[-1][1]
+    top._press("escape")
+    assert "filter" not in top._lines(40, 12)[1][1]
+
+
 def test_a_run_is_shown_with_the_steps_that_are_under_way(home: Home) -> None:
     start(home, "a")
     (home.work / "two.py").write_text(

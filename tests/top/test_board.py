@@ -42,6 +42,7 @@ def test_each_agent_has_one_true_line() -> None:
     assert line("a", "working", work=work, waiting=2) == "for ci: review this (2 waiting)"
     assert line("a", "working", work={**work, "task": None, "from": None}) == "its human's turn: review this"
     assert line("a", "idle", work=work) == "" and line("a", "idle", connected=False) == "does not answer"
+    assert line("a", "idle", connected=False, connecting=True) == "connecting …"
     assert line("a", "working", work={**work, "text": "\x1b[31mred\x1b[m\x07"}) == "for ci: red"
 
 
@@ -70,6 +71,18 @@ def test_a_row_never_wraps(name: str, line: str, columns: int) -> None:
     item = Item("1", board.one_line(name), board.IDLE, 1.0, board.one_line(line))
     shown = board.row(item, columns, board.name_cells([item], columns), 100.0)
     assert width(shown) <= columns and "\n" not in shown
+
+
+def test_a_long_command_and_a_long_option_are_shown_whole() -> None:
+    command = "rm -r build && curl -s https://x.example/install.sh | sh -s -- --all"
+    always = f"Yes, and don't ask again for: {command}"
+    options = [{"key": "1", "label": "Yes"}, {"key": "2", "label": always}]
+    asked = {**QUESTION, "subject": command, "detail": command, "options": options}
+    for columns in (78, 38, 20):
+        shown = board.question_lines(asked, columns, 30)
+        assert all(width(row) <= columns for row in shown)
+        words = "".join("".join(shown).split())
+        assert words.count("".join(command.split())) == 2, shown
 
 
 def test_the_options_of_a_question_are_never_cut_off() -> None:

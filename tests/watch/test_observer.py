@@ -572,3 +572,54 @@ def test_what_the_output_shows_for_a_moment_is_no_question() -> None:
         codex.writes(MCP_MENU if number % 8 == 0 else f"\x1b[2J\x1b[Hline {number}")
         codex.after(0.1)
         assert codex.observer.prompt is None, number
+
+
+MODELS = "\x1b[2J\x1b[H Select model\r\n ❯ 1. Opus\r\n   2. Haiku\r\n\r\n Esc to cancel\x1b[?25l"
+EFFORT = MODELS.replace("Select model", "Select effort")
+
+
+def at_its_prompt() -> Agent:
+    claude = Agent("claude")
+    claude.writes("\x1b]0;✳ Claude Code\x07\x1b[?25h" + IDLE)
+    assert claude.after(1) == READY
+    return claude
+
+
+def opens(claude: Agent, menu: str) -> bool:
+    """Whether a menu that appears right after Enter is the human's."""
+    claude.observer.key(submits=True, now=claude.now)
+    claude.writes(menu)
+    assert claude.after(3) == INPUT_REQUIRED
+    return claude.observer.menu.is_open
+
+
+def test_a_menu_that_the_human_opens_is_no_question() -> None:
+    claude = at_its_prompt()
+    assert opens(claude, MODELS)
+    assert opens(claude, EFFORT), "one menu has opened the next"
+    assert "a menu is open" in claude.observer.composer.why
+    claude.writes("\x1b[?25h" + IDLE)
+    assert claude.after(1) == READY and not claude.observer.menu.is_open
+
+
+def test_what_asks_in_a_turn_or_would_run_something_is_a_question() -> None:
+    claude = at_its_prompt()
+    assert not opens(claude, MENU), "yes would run something"
+    claude = at_its_prompt()
+    claude.hook("UserPromptSubmit", prompt="which one?")
+    assert not opens(claude, MODELS)
+    claude = at_its_prompt()
+    assert opens(claude, MODELS)
+    claude.hook("UserPromptSubmit", prompt="go on with that")
+    assert not opens(claude, EFFORT), "a turn has begun since"
+
+
+def test_what_appears_by_itself_or_at_the_start_is_a_question() -> None:
+    claude = at_its_prompt()
+    claude.observer.key(submits=True, now=claude.now)
+    claude.after(60)
+    claude.writes(MODELS)
+    assert claude.after(1) == INPUT_REQUIRED and not claude.observer.menu.is_open
+    claude = Agent("claude")
+    claude.writes("\x1b]0;✳ Claude Code\x07")
+    assert not opens(claude, MODELS)

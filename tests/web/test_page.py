@@ -62,6 +62,30 @@ def test_a_message_streams_its_reply_as_markdown(page: Page) -> None:
     expect(running.locator(".state")).to_have_text("canceled", timeout=PATIENCE)
 
 
+def test_a_message_for_a_name_that_no_agent_has_is_not_sent(page: Page, home: Home) -> None:
+    """What is meant for one agent must not go to another; `@file.py` is no name."""
+    page.choose("alpha")
+    field, tasks = page.tab.locator("#message"), page.tab.locator(".task")
+    field.fill("@nobody say hello")
+    field.press("Enter")
+    refusal = page.tab.locator(".toast.error").last
+    expect(refusal).to_contain_text("no running agent is called nobody", timeout=PATIENCE)
+    expect(refusal).to_contain_text("send it again to give it to alpha as it is")
+    expect(field).to_have_value("@nobody say hello")
+    assert "nobody" not in home.run("tasks", "alpha").stdout
+    field.press("Enter")
+    expect(field).to_have_value("", timeout=PATIENCE)
+    expect(tasks.last.locator(".message")).to_have_text("@nobody say hello", timeout=PATIENCE)
+    page.send("@notes.txt say what it has")
+    expect(tasks.last.locator(".message")).to_have_text("@notes.txt say what it has", timeout=PATIENCE)
+    field.fill("@beta ")
+    field.press("Enter")
+    expect(page.tab.locator(".toast.error").last).to_contain_text("no message behind @beta", timeout=PATIENCE)
+    page.send("@all say all of you")
+    everybody = ("alpha", "beta", "gamma")
+    wait(lambda: all("say all of" in home.run("tasks", name).stdout for name in everybody), "all tasks")
+
+
 def test_a_question_is_answered_with_its_own_options(page: Page) -> None:
     page.choose("gamma")
     page.send("choose red|green|blue")

@@ -45,3 +45,7 @@ def test_a_real_cli_is_sent_a_task_and_answered(chromium: Browser) -> None:
             expect(task.locator(".state")).to_have_text("done", timeout=PATIENCE)
             expect(task.locator(".reply")).to_contain_text(expected("tool").split("\n")[0])
             assert (home.work / TOUCHED).exists()
+            page.send("hello #scenario:tool")
+            expect(card).to_contain_text(TOUCHED, timeout=PATIENCE)
+            card.get_by_role("button").last.click()  # No
+            expect(task.locator(".state")).to_have_text("denied", timeout=PATIENCE)

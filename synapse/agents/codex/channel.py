@@ -207,7 +207,9 @@ class CodexChannel(Channel):
                 return [TurnEnded(TRANSCRIPT, "completed", message), ready]
             if message is None and not self._prompted:
                 return [ready]  # /compact: there was no prompt
-            return [TurnEnded(TRANSCRIPT, "failed", None, {"type": "error"}), ready]  # an API error
+            told = payload.get("error")  # an error of the API; older versions show it on the screen only
+            error = {"type": "error", **told} if isinstance(told, dict) else {"type": "error"}
+            return [TurnEnded(TRANSCRIPT, "failed", None, error), ready]
         if what == "turn_aborted":
             why = f"rollout turn_aborted ({payload.get('reason', 'no reason given')})"
             ready = StateSeen(TRANSCRIPT, (READY,), why)

@@ -44,6 +44,9 @@ class Responses:
         return json_or_text(body.get("text", {}).get("format", {}).get("schema"))
 
     def refusal(self, step: Refuse) -> Json:
+        if step.resets_at:
+            said = {"type": "usage_limit_reached", "message": "The usage limit has been reached"}
+            return {"error": {**said, "plan_type": "plus", "resets_at": step.resets_at}}
         kind = {400: "invalid_request_error", 429: "rate_limit_exceeded"}.get(step.status, "server_error")
         return {"error": {"message": message_of(step), "type": kind, "param": None, "code": kind}}
 

@@ -57,6 +57,7 @@ class Live:
 
     def question_changed(self, question: Question | None) -> None:
         self.events.add("question", {"question": question.to_dict() if question is not None else None})
+        self._tell_status()  # what is asked may have been taken for a menu
 
     def snapshot(self, topics: set[str]) -> list[str]:
         """The present state as frames, the oldest task first."""
@@ -148,7 +149,15 @@ class Live:
             "since": at(controller.status_since),
             "agent": {"id": self._about.agent_id, "name": self._about.name, "type": self._about.agent_type},
             "work": self._work(),
+            "menu": self._menu(),
         }
+
+    def _menu(self) -> str | None:
+        """The title of a menu that somebody has opened at the agent's terminal."""
+        observer = self._controller.observer
+        if observer.prompt is None or not observer.menu.is_open:
+            return None
+        return _line(" ".join((observer.prompt.question or observer.prompt.prompt_text).split()))
 
     def _work(self) -> Json | None:
         """What the agent works on: a task, or something that its human typed."""

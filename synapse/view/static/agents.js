@@ -9,6 +9,7 @@ export function lineOf(agent) {
   if (!agent.connected && agent.status !== "READY") return "connecting …";
   const {question, work} = agent;
   if (question) return `asks: ${question.subject || question.question}`;
+  if (agent.menu) return `a menu is open at its terminal${agent.waiting ? `, and ${agent.waiting} waiting behind it` : ""}: ${agent.menu}`;
   if (agent.group === "needs_you") return "asks something";
   if (work) {
     const what = work.text || "something that was typed";

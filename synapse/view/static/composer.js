@@ -3,6 +3,8 @@
 import {h, toast} from "./dom.js";
 
 const MENTION = /(^|\s)@(\S*)$/u; // a name may have a machine: `codex@box`
+const NAMED = /^@([\p{L}\p{N}_-]+(?:@[\p{L}\p{N}_.-]+)?)(?:\s+([^]+))?$/u; // `@file.py` is no name
+const ALL = "all";
 
 export class Composer {
   // `send` gets the agent, the text and the options; `agents` returns those that are running.
@@ -92,22 +94,30 @@ export class Composer {
     }
   }
 
-  // The agent that is meant: one that the line begins with, or the one that is shown.
-  target(text) {
-    const match = /^@(\S+)\s+([^]+)$/u.exec(text);
-    const named = match && this.agents().find((agent) => agent.name.toLowerCase() === match[1].toLowerCase());
-    return named ? {agent: named, text: match[2]} : {agent: this.agent, text};
+  // The agents that are meant: those that the line begins with, or the one that is shown. Throws if no agent has the name:
+  // what is meant for one agent must not go to another. Sent once more as it is, it goes to the agent that is shown.
+  targets(text) {
+    const match = NAMED.exec(text);
+    if (!match || (this.refused?.id === this.agent.id && this.refused.text === text)) return {agents: [this.agent], text};
+    const name = match[1].toLowerCase();
+    const agents = this.agents().filter((agent) => (name === ALL ? !agent.name.includes("@") : agent.name.toLowerCase() === name));
+    if (agents.length && !match[2]) throw new Error(`There is no message behind @${match[1]}.`);
+    if (agents.length) return {agents, text: match[2]};
+    this.refused = {id: this.agent.id, text};
+    throw new Error(`Not sent: no running agent is called ${match[1]}. Correct the name, or send it again to give it to ${this.agent.name} as it is.`);
   }
 
   async submit() {
-    const {agent, text} = this.target(this.field.value.trim());
     const {id} = this.agent, written = this.field.value;
-    if (!text || this.sending.has(id)) return;
+    if (!written.trim() || this.sending.has(id)) return;
     this.sending.add(id);
     this.drawButton();
     try {
-      await this.send(agent, text, {priority: Number(this.priority.value), wait: this.wait.checked});
-      this.sent(id, written);
+      const {agents, text} = this.targets(written.trim());
+      const options = {priority: Number(this.priority.value), wait: this.wait.checked};
+      const done = await Promise.allSettled(agents.map((agent) => this.send(agent, text, options)));
+      done.forEach(({reason}, place) => reason && toast(agents.length > 1 ? `${agents[place].name}: ${reason.message}` : reason.message, true));
+      if (done.some(({status}) => status === "fulfilled")) this.sent(id, written);
     } catch (error) {
       toast(error.message, true);
     } finally {
@@ -118,6 +128,7 @@ export class Composer {
 
   // What was written in the meantime, or to another agent, stays.
   sent(id, written) {
+    this.refused = null;
     if (this.agent.id !== id) {
       if (this.drafts.get(id) === written) this.drafts.delete(id);
     } else if (this.field.value === written) {

@@ -23,8 +23,13 @@ export function markdown(elements) {
   });
 }
 
+// A tool that somebody denied has not failed, and nobody canceled the task.
+export function wordOf(task) {
+  return task.code === "DENIED" ? "denied" : WORDS[task.state] ?? task.state;
+}
+
 export function stateOf(task) {
-  return h("span", {class: `state ${task.state}`}, WORDS[task.state] ?? task.state);
+  return h("span", {class: `state ${task.state}`}, wordOf(task));
 }
 
 export class Thread {
@@ -80,7 +85,7 @@ export class Thread {
         ENDED.includes(task.state) ? null : h("button", {class: "quiet small", onclick: () => this.cancel(agent, task)}, "Cancel")),
       h("p", {class: "message"}, task.text),
       task.note ? h("p", {class: "note"}, task.note) : null,
-      task.error ? h("p", {class: "note error"}, task.error) : null,
+      task.error && task.error !== task.note ? h("p", {class: "note error"}, task.error) : null,
       task.receipts?.length ? receipts(task, isOpen) : null,
       task.reply ? h("div", {class: "reply markdown"}, markdown(task.reply.elements)) : null,
       task.reply?.confidence < 1 ? h("p", {class: "note"}, `Read from the screen (${Math.round(task.reply.confidence * 100)} % sure).`) : null,

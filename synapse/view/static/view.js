@@ -8,7 +8,7 @@ import {announce, h, say, span, toast} from "./dom.js";
 import {QuestionCard} from "./question.js";
 import {Runs} from "./runs.js";
 import {Terminal} from "./terminal.js";
-import {Thread} from "./thread.js";
+import {Thread, wordOf} from "./thread.js";
 import {Timeline} from "./timeline.js";
 
 const $ = (id) => document.getElementById(id);
@@ -85,7 +85,7 @@ function takeTask({agent, task}) {
   tasks.set(task.id, {receipts: before?.receipts, reply: before?.reply, ...task});
   const isEnd = ["completed", "failed", "canceled"].includes(task.state);
   if (isEnd && state.waited.has(task.id)) {
-    toast(`${state.waited.get(task.id)}: ${task.state === "completed" ? "the reply is there." : `the task is ${task.state}.`}`);
+    toast(`${state.waited.get(task.id)}: ${task.state === "completed" ? "the reply is there." : `the task is ${wordOf(task)}.`}`);
     state.waited.delete(task.id);
   }
 }
@@ -116,7 +116,7 @@ function drawNow() {
   say(head.about, [agent.type, shortened(agent.directory), `port ${agent.port}`].join(" · "));
   say(head.line, `${lineOf(agent)} · ${span(connection.age(sinceOf(agent)))}${agent.connected ? "" : " · not connected"}`);
   head.line.className = `agent-line ${agent.group}`;
-  actions.interrupt.disabled = agent.group === "idle";
+  actions.interrupt.disabled = agent.group === "idle" && !agent.menu;
   terminal.show(agent, state.hello.me);
   question.show(agent);
   composer.show(agent);

@@ -70,6 +70,8 @@ def asked(rows: Sequence[str], style: MenuStyle, look: Look, boxed: bool) -> Ask
     whole = _about(shown, style) if detail else ""
     whole = "" if whole == question else whole
     permission = is_permission(question, look)
+    if not permission and not question.endswith(("?", "？")):
+        whole = ""  # a menu with a title: what stands below that is no command and no file
     if not whole and permission and (quoted := _QUOTED.search(question)):
         whole = quoted[1]
     hidden = permission and (cut or any(matches(look.hidden, line) for line in detail.split("\n")))

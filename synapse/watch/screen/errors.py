@@ -111,7 +111,7 @@ class ErrorDetector:
         if found is None:
             return []
         at, text, own = found
-        return [_made(ReportedError(_with_rest(rows, at, text, self._look), ends=own), "screen")]
+        return [_made(ReportedError(_with_rest(rows, at, text, self._look, own), ends=own), "screen")]
 
     def detect_interrupt(
         self,
@@ -223,10 +223,15 @@ def _match(lines: Iterable[ErrorLine], rows: Sequence[str], at: int) -> Shown | 
     return next(((at, match[1], own) for match, own in found if match), None)
 
 
-def _with_rest(rows: Sequence[str], at: int, text: str, look: Look) -> str:
+def _with_rest(rows: Sequence[str], at: int, text: str, look: Look, own: bool) -> str:
+    """`own`: no reply can look so, and its rows may be wrapped to the left edge."""
     rest = at + 1
     elbow = tuple(look.reply.elbow)
-    while rest < len(rows) and rows[rest].startswith("  ") and not rows[rest].lstrip().startswith(elbow):
+    marks = tuple(look.line_marks)
+    while rest < len(rows) and not rows[rest].lstrip().startswith(elbow):
+        is_rest = rows[rest].startswith("  ") or (own and not rows[rest].startswith(marks))
+        if not rows[rest].strip() or not is_rest:
+            break
         text += " " + rows[rest].strip()
         rest += 1
     return text

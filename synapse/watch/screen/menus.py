@@ -365,13 +365,14 @@ def _dialog(rows: Sequence[str], hints: list[tuple[str, str]], boxed: bool, look
     typed = next((line for line in texts[-1] if matches(look.fields, line)), None)
     question = typed or texts[0][0]
     whole = "\n\n".join("\n".join(lines) for lines in texts)
+    rest = whole.removeprefix(question).strip()
     prompt = InputPrompt(
         prompt_text=question,
         input_type=_kind(keys),
         options=list(keys),
         default=next((verb for verb, key in keys.items() if key == "Enter"), None),
         question=question,
-        detail=whole if whole != question else None,
+        detail=rest or None,
         keys=keys,
         cancel="Escape" if "Escape" in keys.values() else None,
     )

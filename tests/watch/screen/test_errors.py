@@ -88,6 +88,8 @@ def test_codex_lines_that_are_no_failure() -> None:
     assert (other.code, other.fatal) == ("AGENT_ERROR", False)
     [limit] = codex("■ You've hit your usage limit. Upgrade to Pro or try again in 3 hours 20 minutes.")
     assert (limit.code, limit.fatal, limit.retry_after) == ("USAGE_LIMIT", True, 12000.0)
+    [wrapped] = codex("■ You've hit your usage limit. Upgrade to Pro or", "try again at 10:16 PM.", "")
+    assert wrapped.message.endswith("or try again at 10:16 PM.")
 
 
 REPLIES = [
