@@ -7,6 +7,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import ModuleType
+from typing import Any
 
 _turn = threading.Lock()  # not an asyncio lock: scripts may have several event loops
 
@@ -15,7 +16,7 @@ _turn = threading.Lock()  # not an asyncio lock: scripts may have several event 
 # Starlette parses forms, FastAPI looks for models of pydantic 1.
 NEVER = ("rich", "pygments", "python_multipart", "multipart", "pydantic.v1")
 # uvicorn's package imports its command line: click and multiprocessing, 1.5 MB. These names are None instead.
-COMMAND_LINE, ITS_NAMES = "uvicorn.main", ("Server", "main", "run")
+COMMAND_LINE, ITS_NAMES = "uvicorn.main", ("main", "run")
 
 
 async def load(*modules: str, without: str = "") -> None:
@@ -49,8 +50,15 @@ def _no_command_line() -> Iterator[None]:
         yield
         return
     stand_in = sys.modules[COMMAND_LINE] = ModuleType(COMMAND_LINE)
-    vars(stand_in).update(dict.fromkeys(ITS_NAMES))
+    vars(stand_in).update(dict.fromkeys(ITS_NAMES), __getattr__=_server)
     try:
         yield
     finally:
         del sys.modules[COMMAND_LINE]
+
+
+def _server(name: str) -> Any:
+    """The one name of that module that others use: sse_starlette changes a method of it."""
+    if name != "Server":
+        raise AttributeError(name)
+    return importlib.import_module("uvicorn.server").Server

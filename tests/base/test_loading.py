@@ -20,9 +20,11 @@ SERVER = ("synapse.server.app", "synapse.server.http_server", "synapse.server.ac
     ("modules", "heavy"),
     [
         ((*SERVER, "synapse.server.standard.routes"), ("fastapi", "pydantic", "click", "multiprocessing")),
+        ((*SERVER, "synapse.server.standard.v03"), ("multiprocessing",)),
+        (("sse_starlette",), ("click", "multiprocessing")),
         ((*SERVER, "synapse.server.endpoints"), ("pydantic.v1", "python_multipart", "click", "httpx")),
     ],
-    ids=["the A2A standard", "the specifications' endpoints"],
+    ids=["the A2A standard", "its old version", "what uses uvicorn", "the specifications' endpoints"],
 )
 def test_what_serves_is_light(modules: tuple[str, ...], heavy: tuple[str, ...]) -> None:
     probe = PROBE.format(modules=modules, heavy=heavy)
