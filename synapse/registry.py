@@ -121,7 +121,11 @@ class AgentRegistry:
             "started_at": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
             **more,
         }
-        self._write(agent_id, entry)
+        try:
+            self._write(agent_id, entry)
+        except SynapseError:
+            self.unregister(agent_id)
+            raise
         return entry
 
     def lock_descriptors(self) -> list[int]:

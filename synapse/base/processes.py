@@ -182,6 +182,21 @@ def end_as(status: int) -> int:
     return shell_status(status)  # no signal that ends a process
 
 
+def close_inherited() -> None:
+    """Close what the starter of this process has left open above standard error. Our own descriptors are told
+    from those: Python opens them so that no other program inherits them."""
+    try:
+        names = os.listdir("/dev/fd")
+    except OSError:
+        names = []
+    for fd in map(int, names):
+        try:
+            if fd > 2 and os.get_inheritable(fd):
+                os.close(fd)
+        except OSError:
+            pass  # of the list itself
+
+
 def shell_status(status: int) -> int:
     """An exit status as a shell gives it: 128 and the number of the signal."""
     return 128 - status if status < 0 else status

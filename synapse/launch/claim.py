@@ -85,27 +85,39 @@ def claim(
         ports = (n for n in _candidate_ports(profile, settings, chosen, port) if n == port or n not in taken)
         tcp = _bind_tcp(ports, port, address)
         number = tcp.getsockname()[1]
-        sockets = [tcp]
+        sockets, requests = [tcp], -1
         try:
             for path in (paths.control_socket, paths.events_socket, paths.attach_socket):
                 sockets.append(_bind_unix(path(agent_id)))
             requests = _make_fifo(agent_id)
-        except OSError as error:
-            for sock in sockets:
-                sock.close()
+            entry = registry.register(
+                agent_id,
+                profile.name,
+                number,
+                name=chosen,
+                working_dir=working_dir,
+                endpoint=address.endpoint(number),
+                socket=sockets[1].getsockname(),
+            )
+        except (OSError, SynapseError) as error:
+            _undo(agent_id, sockets, requests)
+            if isinstance(error, SynapseError):
+                raise
             raise SynapseError(
                 f"cannot create {error.filename} ({error.strerror}): see `synapse doctor`."
             ) from error
-        entry = registry.register(
-            agent_id,
-            profile.name,
-            number,
-            name=chosen,
-            working_dir=working_dir,
-            endpoint=address.endpoint(number),
-            socket=sockets[1].getsockname(),
-        )
     return Claim(registry, entry, list(live.values()), sockets, requests)
+
+
+def _undo(agent_id: str, sockets: list[_socket.socket], requests: int) -> None:
+    for sock in sockets:
+        sock.close()
+    if requests >= 0:
+        os.close(requests)
+    try:
+        paths.remove_sockets(agent_id)
+    except OSError:
+        pass  # their directory cannot be used
 
 
 def _wait_for_ending(registry: AgentRegistry, agent_type: str, working_dir: str) -> None:

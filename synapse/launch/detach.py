@@ -13,7 +13,7 @@ import sys
 import time
 from typing import TYPE_CHECKING
 
-from synapse.base.processes import shell_status
+from synapse.base.processes import close_inherited, shell_status
 from synapse.errors import SynapseError
 from synapse.launch.run import run_agent
 from synapse.launch.tokens import take_token
@@ -34,6 +34,7 @@ def become_daemon(run: Callable[[Report], int], name: str, pipe: int) -> int:
     for fd in (0, 1, 2):
         os.dup2(null, fd)
     os.close(null)
+    close_inherited()  # a lock or a pipe of the starter must not stay with the agent
 
     def report(message: dict[str, object]) -> None:
         nonlocal pipe

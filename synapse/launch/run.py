@@ -13,7 +13,7 @@ import time
 from synapse.agent_context import build_instructions
 from synapse.agents.flags import channel_arguments, channel_environment, mcp_arguments
 from synapse.base import files, jsontext, paths
-from synapse.base.processes import shell_status
+from synapse.base.processes import close_inherited, shell_status
 from synapse.config import Settings, load_settings
 from synapse.errors import SynapseError, UsageError
 from synapse.launch.addresses import safe_address
@@ -95,6 +95,7 @@ def run_agent(
         started_at = time.time()
         told = _instructions(profile, settings, agent, args)
         pty = _spawn(profile, agent, console, command=command, told=told, args=[*profile.args, *args])
+        close_inherited()  # they are the agent's: a lock or a pipe must not outlive it in the host
         log(f"started {agent.name}: {jsontext.dumps(list(args))} as {pty.pid}, port {agent.entry['port']}")
         hello: dict[str, object] = {
             "entry": agent.entry,

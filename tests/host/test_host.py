@@ -157,3 +157,16 @@ def test_a_server_is_loaded_at_the_first_connection_and_the_standard_when_asked_
     for path, status in (("/a2a/nothing", 404), ("/a2a", 404), ("/", 405)):
         assert ask(relay.port, path)[0] == status
     assert relay.leave() == 0
+
+
+def test_a_host_that_has_loaded_only_what_it_needs_serves_the_old_version(home: Home) -> None:
+    """In a process of its own: in the tests' process, others have imported what that version needs."""
+    relay = Relay(home)
+    relay.wire.sendall(relay.hello())
+    assert relay.wire.recv(100)
+    body = b'{"jsonrpc": "2.0", "id": 1, "method": "tasks/get", "params": {"id": "nothing"}}'
+    headers = {"Content-Type": "application/json", "A2A-Version": "0.3"}
+    for path, method, code in (("/", "POST", -32001), ("/a2a/v1/tasks/nothing", "GET", 404)):
+        _, _, answer = ask(relay.port, path, method, body if method == "POST" else None, headers)
+        assert answer["error"]["code"] == code, answer
+    assert relay.leave() == 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 import socket
@@ -11,7 +12,7 @@ from contextlib import ExitStack
 
 import pytest
 
-from synapse.base import paths
+from synapse.base import files, paths
 from synapse.config import load_settings
 from synapse.errors import SynapseError, UsageError
 from synapse.launch import claim as module
@@ -155,3 +156,21 @@ def test_a_socket_directory_that_cannot_be_used_is_named(claims: Claims, home: H
     finally:
         os.unlink(folder)
     assert home.agents() == {}
+
+
+def test_a_claim_that_cannot_be_registered_leaves_nothing(
+    claims: Claims, home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As on a full disk: sockets and locks take no room, the registry entry does."""
+
+    def is_full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    before = set(os.listdir("/proc/self/fd"))
+    with monkeypatch.context() as patch, pytest.raises(SynapseError, match=r"No space left .*: make room"):
+        patch.setattr(files, "replace", is_full)
+        claims()
+    assert home.agents() == {} and os.listdir(paths.runtime_dir()) == []
+    assert not [name for name in os.listdir(home.registry.registry_dir) if name.endswith((".json", ".lock"))]
+    assert set(os.listdir("/proc/self/fd")) == before
+    claims()

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+from contextlib import suppress
+from pathlib import Path
+
 import pytest
 
-from tests.support.home import SYNAPSE, Home
+from tests.support.home import SYNAPSE, Home, wait
 
 OURS = " ".join(SYNAPSE)
 SCRIPT = 'echo "out $1 ${SYNAPSE_AGENT_NAME:-bare}"; echo err >&2; test -t 2 && echo a terminal'
@@ -59,3 +64,32 @@ def test_an_option_for_an_agent_needs_a_terminal(says: Home, option: tuple[str, 
         "synapse: standard input is not a terminal, which `synapse says` needs: "
         "`synapse start says` runs it in the background.\n"
     )
+
+
+def holders(home: Home, path: Path) -> list[list[str]]:
+    """The commands that have the file open."""
+    found = []
+    for pid in home.processes():
+        with suppress(OSError):
+            if any(os.path.samefile(fd, path) for fd in Path(f"/proc/{pid}/fd").iterdir() if fd.exists()):
+                found.append(Path(f"/proc/{pid}/cmdline").read_text().split("\0")[:-1])
+    return found
+
+
+def test_another_descriptor_is_the_agents_and_nobody_elses(home: Home) -> None:
+    """A lock that the shell has taken would else be held until the host has ended, a pipe open as long."""
+    (home.work / "lock").write_text("from the file\n")
+    home.profile("reads", "command: [sh, -c, 'read line <&9; echo $line; exec cat']\n")
+    with home.program(["sh", "-c", f"exec {OURS} reads 9<lock"]) as terminal:
+        terminal.wait_for("from the file")
+        wait(lambda: "is here" in home.log("reads"), "host")
+        assert holders(home, home.work / "lock") == [["cat"]]
+        terminal.type("\x04")
+        terminal.wait_exit()
+
+
+def test_an_agent_in_the_background_has_nothing_of_its_starter(home: Home) -> None:
+    started = ["sh", "-c", f"{OURS} start dummy --name a 9>lock >/dev/null"]
+    subprocess.run(started, env=home.env, cwd=home.work, check=True, stdin=subprocess.DEVNULL)
+    assert set(home.agents()) == {"a"}
+    assert holders(home, home.work / "lock") == []

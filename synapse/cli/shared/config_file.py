@@ -35,7 +35,9 @@ def set_value(key: str, text: str) -> object:
         mode = os.stat(path).st_mode & 0o777 if os.path.exists(path) else 0o600
         files.replace(path, after.encode(), mode)
     except OSError as error:
-        raise ConfigError(f"cannot write {path} ({error.strerror}): make it writable.") from error
+        raise ConfigError(
+            f"cannot write {path} ({error.strerror}): make room or make it writable."
+        ) from error
     load_settings()
     return value
 

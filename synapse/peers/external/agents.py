@@ -164,7 +164,7 @@ class ExternalAgentRegistry:
             files.replace(path, text.encode("utf-8", "replace"))
         except OSError as error:
             raise SynapseError(
-                f"cannot write {path} ({error.strerror}): make it writable, or set A2A_HOME."
+                f"cannot write {path} ({error.strerror}): make room or make it writable, or set A2A_HOME."
             ) from error
 
 

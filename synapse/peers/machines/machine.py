@@ -102,7 +102,9 @@ class Machines:
             paths.private_dir(self.folder)
             files.replace(path, jsontext.dumps(document, indent="  ").encode() + b"\n")
         except OSError as error:
-            raise SynapseError(f"cannot write {path} ({error.strerror}): make it writable.") from error
+            raise SynapseError(
+                f"cannot write {path} ({error.strerror}): make room or make it writable."
+            ) from error
         return known is None
 
     def remove(self, name: str) -> None:
