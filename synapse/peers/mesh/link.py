@@ -303,7 +303,7 @@ class Link:
             try:
                 for told in self.on_open:
                     told()
-                await closed.wait()
+                await _lost(client, closed)
             finally:
                 self._client = None
                 self._lost.set_result(None)
@@ -391,6 +391,19 @@ def _credentials(member: Membership) -> Json:
 def _is_news(record: logging.LogRecord) -> bool:
     """asyncio warns at the end of every TLS connection of its own streams."""
     return "eof_received" not in str(record.msg)
+
+
+async def _lost(client: Client, closed: asyncio.Event) -> None:
+    """Until the connection has ended. If it breaks while something is to be written, the client library calls
+    no callback; the end of its reader is certain."""
+    told = asyncio.ensure_future(closed.wait())
+    ends: set[asyncio.Future[Any]] = {told}
+    if client._reading_task is not None:
+        ends.add(client._reading_task)
+    try:
+        await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        told.cancel()
 
 
 async def _end(client: Client | None) -> None:
