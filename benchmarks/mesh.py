@@ -37,8 +37,8 @@ def run() -> Iterator[Row]:
         yield from _delivery(mesh)
         yield from _messages(mesh, names)
         yield from _messages(mesh, names, kill_every=5.0)
-        yield from _listing(mesh)
         yield from _idle(mesh, names)
+        yield from _listing(mesh)
     yield from _memory()
 
 
