@@ -71,6 +71,9 @@ class Requests:
         self._answers: OrderedDict[tuple[str, str], Json | None] = OrderedDict()  # None: in work
         self._canceled: OrderedDict[str, None] = OrderedDict()  # before they were taken
 
+    async def open(self) -> None:
+        await self._owners.watch()
+
     async def take_task(self, subject: str, message: Any, age: float) -> None:
         """Raises NotNow if the message is to stay in the mailbox."""
         address = self._address(subject)

@@ -35,6 +35,7 @@ PAUSE, LONGEST_PAUSE = 0.1, 1.0  # seconds before the next attempt
 REFUSED_PAUSE = 30.0  # seconds: credentials change rarely
 PING = 10  # seconds; two that are not answered end the connection, after a sleep for example
 _DENIED = re.compile(r'permissions violation for publish to "([^"]+)"', re.IGNORECASE)
+_UNHEARD = re.compile(r'permissions violation for subscription to "([^"]+)"', re.IGNORECASE)
 _FULL = {10023, 10047, 10077, 10122}  # error codes of JetStream: no more memory, storage, messages or bytes
 
 TakeMessage = Callable[["Msg"], Awaitable[None]]
@@ -99,6 +100,7 @@ class Link:
         self._count = 0
         # Requests that wait, by subject; in small letters, as the client library reports errors.
         self._denials: dict[str, set[asyncio.Future[str]]] = {}
+        self._unheard: set[str] = set()  # subjects to which this connection may not subscribe, likewise
         self._lost: asyncio.Future[None] = asyncio.get_running_loop().create_future()  # this connection
         self._running = asyncio.ensure_future(self._run())
 
@@ -278,6 +280,7 @@ class Link:
         while True:
             closed = asyncio.Event()
             client: Client | None = None
+            self._unheard.clear()
             try:
                 client = await self._connect(closed)
                 for number in list(self._wanted):
@@ -341,8 +344,14 @@ class Link:
             raise
         return client
 
+    def is_denied(self, subject: str) -> bool:
+        """Whether the server has refused a subscription to it."""
+        return subject.lower() in self._unheard
+
     def _note_error(self, error: Exception) -> None:
         found = _DENIED.search(str(error))
+        if unheard := _UNHEARD.search(str(error)):
+            self._unheard.add(unheard.group(1).lower())
         logger.info("the mesh's server says: %s", error)
         for denied in self._denials.get(found.group(1).lower(), ()) if found else ():
             if not denied.done():
