@@ -86,7 +86,8 @@ class Requests:
             if self._canceled.pop(key, address) is None:
                 return
             await asyncio.gather(self._check_sender(address.sender), load(MODELS))
-            self._submit(address, key, document, age)
+            task = self._submit(address, key, document, age)
+            await self._outgoing.tell_at_once(task)
         except (QueueFull, StoreFailed, StoreGone, AgentGone) as error:
             if address.kind != URGENT or not isinstance(error, QueueFull):
                 raise NotNow(str(error)) from error

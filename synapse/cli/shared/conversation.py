@@ -19,9 +19,9 @@ from synapse.peers.directory import open_directory
 from synapse.peers.fifo import is_forbidden
 from synapse.peers.origin import Origin
 from synapse.peers.prompts import QUESTION_GONE, plain_question, question_id, unseen
-from synapse.peers.remote import is_remote
+from synapse.peers.remote import in_thread, is_remote, remote_entries
 from synapse.peers.task import A2ATask, Json, StillWorking
-from synapse.registry import ALL, ALL_HERE
+from synapse.registry import is_group
 from synapse.terminal.cells import crop
 from synapse.terminal.input_line import read_hidden_line, read_line
 
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 SHOWN_EVERY = 1.0  # seconds
 UNKNOWN = 3.0  # seconds before progress is shown of a message that the agent has not taken yet
 ASKS = 5  # the exit status
+CONNECTED = 5.0  # seconds at most for a broadcast to learn which agents other machines have
 
 
 class PlainReply:
@@ -94,10 +95,9 @@ class Conversation:
 
     def run(self, target: str, message: str, wait: bool) -> int:
         """Send the message to one agent or to all of them. Returns the exit status."""
-        group = target.casefold()
         try:
-            if group in (ALL, ALL_HERE):
-                return asyncio.run(self._broadcast(group, message, wait))
+            if is_group(target):
+                return asyncio.run(self._broadcast(target, message, wait))
             return asyncio.run(self._send(target, message, wait))
         except KeyboardInterrupt:
             self._clear_line()
@@ -220,7 +220,9 @@ class Conversation:
         return 1
 
     async def _broadcast(self, group: str, message: str, wait: bool) -> int:
-        """Send to all other agents of this machine or of this directory; print each reply when it comes."""
+        """Send to all other agents of this directory or of a machine; print each reply when it comes."""
+        if is_remote(group):
+            await in_thread(remote_entries, CONNECTED)
         peers = self._directory.everybody(group)
         documents: list[Json] = []
         statuses: set[int] = set()

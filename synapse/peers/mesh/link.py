@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from synapse.base.loading import load
 from synapse.errors import SynapseError, WaitTimeout
+from synapse.peers.mesh.client import credentials, end, until_lost
 from synapse.peers.mesh.membership import Membership
 from synapse.peers.mesh.names import HEADER, MESSAGE_ID, VERSION
 from synapse.peers.task import Json
@@ -275,6 +276,16 @@ class Link:
                 f"{self._where} is not connected ({error}): see `synapse mesh status`."
             ) from error
 
+    async def send_at_once(self, subject: str, payload: bytes, **headers: str) -> None:
+        """The same, and written before this returns. The client library leaves that to a task of its own, and
+        a host that has just got a task is busy for some milliseconds before it comes to that."""
+        await self.send(subject, payload, **headers)
+        client = self._client
+        if client is not None and client._transport is not None and client._pending:
+            client._transport.writelines(client._pending[:])
+            client._pending = []
+            client._pending_data_size = 0
+
     async def _run(self) -> None:
         pause = PAUSE
         while True:
@@ -287,10 +298,10 @@ class Link:
                     await self._subscribe(client, number)
                 await client.flush()
             except asyncio.CancelledError:
-                await _end(client)
+                await end(client)
                 raise
             except Exception as error:
-                await _end(client)
+                await end(client)
                 self.problem = self._refusal(error)
                 logger.info("no connection to the mesh: %s", self.problem)
                 self._tried.set()
@@ -306,13 +317,13 @@ class Link:
             try:
                 for told in self.on_open:
                     told()
-                await _lost(client, closed)
+                await until_lost(client, closed)
             finally:
                 self._client = None
                 self._lost.set_result(None)
                 self._open.clear()
                 self._subscribed.clear()
-                await _end(client)
+                await end(client)
             self.problem = MeshError("the connection was lost")
 
     async def _connect(self, closed: asyncio.Event) -> Client:
@@ -337,10 +348,10 @@ class Link:
                 disconnected_cb=on_closed,
                 error_cb=on_error,
                 inbox_prefix=self.names.inbox(self.member.machine),
-                **_credentials(self.member),
+                **credentials(self.member),
             )
         except BaseException:
-            await _end(client)
+            await end(client)
             raise
         return client
 
@@ -379,49 +390,6 @@ def _checked(data: bytes) -> Json:
     if "error" in answer:
         raise ApiError(answer["error"])
     return dict(answer)
-
-
-def _credentials(member: Membership) -> Json:
-    found: Json = {}
-    if member.seed:
-        found["nkeys_seed_str"] = member.seed
-    elif member.creds:
-        found["user_credentials"] = member.creds
-    elif member.user:
-        found |= {"user": member.user, "password": member.password}
-    elif member.token:
-        found["token"] = member.token
-    if member.ca or any(url.startswith("tls:") for url in member.urls):
-        found["tls"] = ssl.create_default_context(cadata=member.ca or None)
-        logging.getLogger("asyncio").addFilter(_is_news)
-    return found
-
-
-def _is_news(record: logging.LogRecord) -> bool:
-    """asyncio warns at the end of every TLS connection of its own streams."""
-    return "eof_received" not in str(record.msg)
-
-
-async def _lost(client: Client, closed: asyncio.Event) -> None:
-    """Until the connection has ended. If it breaks while something is to be written, the client library calls
-    no callback; the end of its reader is certain."""
-    told = asyncio.ensure_future(closed.wait())
-    ends: set[asyncio.Future[Any]] = {told}
-    if client._reading_task is not None:
-        ends.add(client._reading_task)
-    try:
-        await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
-    finally:
-        told.cancel()
-
-
-async def _end(client: Client | None) -> None:
-    if client is not None:
-        transport = client._transport  # a client that was refused leaves it open
-        with suppress(Exception):  # whatever is wrong with it, it is not used any more
-            await client.close()
-        if transport is not None:
-            transport.close()  # type: ignore[no-untyped-call]
 
 
 _links: dict[tuple[int, str], Link] = {}  # by event loop and membership
