@@ -21,7 +21,7 @@ from synapse.peers.mesh.link import Link, MeshError, linked, stamped
 from synapse.peers.mesh.membership import Membership
 from synapse.peers.mesh.names import HEADER, VERSION, object_stream
 from tests.support.home import new_home, wait
-from tests.support.mesh import free_port
+from tests.support.mesh import accepts, free_port
 
 MACHINES = ("alpha", "beta", "gamma")
 KEY = "0123456789abcdef"
@@ -114,19 +114,12 @@ def bare() -> Iterator[Bare]:
         made = Bare()
         server = subprocess.Popen([find_binary(), "-c", path_of("nats.conf")])
         try:
-            wait(lambda: _accepts(made.state.port), "the server")
+            wait(lambda: accepts(made.state.port), "the server")
             asyncio.run(made.prepare())
             yield made
         finally:
             server.terminate()
             server.wait(30)
-
-
-def _accepts(port: int) -> bool:
-    import socket
-
-    with socket.socket() as trial:
-        return trial.connect_ex(("127.0.0.1", port)) == 0
 
 
 def test_a_machine_may_do_what_it_needs(bare: Bare) -> None:

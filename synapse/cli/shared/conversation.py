@@ -12,6 +12,7 @@ from synapse.base.text import for_line, for_output
 from synapse.cli.shared.interruption import Underway, leave
 from synapse.cli.shared.output import print_json, say
 from synapse.cli.shared.submit import sent_line
+from synapse.cli.shared.unsent import send_or_keep
 from synapse.errors import NoSuchAgent, Refused, SynapseError
 from synapse.launch.starter import find_or_start
 from synapse.peers.base import Peer
@@ -107,16 +108,11 @@ class Conversation:
     async def _send(self, target: str, message: str, wait: bool) -> int:
         sent = self._sending_to(await self._find(target))
         if not wait:
-            task = await sent.peer.send(
-                message,
-                priority=self._priority,
-                request_id=self._request_id,
-                expires=self._expires,
-                on_event=sent.note,
-            )
-            sent.take(task)
+            task = await self._without_waiting(sent, message, self._request_id)
             if self._json:
                 print_json(task.to_dict())
+            elif not task.id:
+                say(task.note)
             else:
                 say(sent_line(task.id, sent.name, task.note, sent.commands.shows))
             return 0
@@ -127,6 +123,19 @@ class Conversation:
                 print_json(late.task.to_dict())
             raise
         return self._show_end(task, sent)
+
+    async def _without_waiting(self, sent: Underway, message: str, request_id: str = "") -> A2ATask:
+        """The task; one without an id if its machine does not answer, and the message is kept for it."""
+        return sent.take(
+            await send_or_keep(
+                sent.peer,
+                message,
+                priority=self._priority,
+                request_id=request_id,
+                expires=self._expires,
+                on_event=sent.note,
+            )
+        )
 
     async def _find(self, target: str) -> Peer:
         try:
@@ -242,10 +251,13 @@ class Conversation:
         """The agent's name, the task, the exit status for this agent, and the text to print."""
         sent, name = self._sending_to(peer), peer.name
         try:
+            if not wait:
+                task = await self._without_waiting(sent, message)
+                return name, task, 0, f"sent {task.id[:8]}" if task.id else task.note
             task = await peer.send(
                 message,
                 priority=self._priority,
-                wait=wait,
+                wait=True,
                 timeout=self._timeout,
                 expires=self._expires,
                 on_event=sent.note,
@@ -256,8 +268,6 @@ class Conversation:
             known = A2ATask(sent.task) if sent.task else None
             late = error.task if isinstance(error, StillWorking) else known
             return name, late, error.exit_status, str(error)
-        if not wait:
-            return name, task, 0, f"sent {task.id[:8]}"
         if task.asks:
             asked = plain_question(task.prompt)
             return name, task, ASKS, f"it asks: {asked}\n(answer with `{sent.commands.answers} …`)"
