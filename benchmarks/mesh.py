@@ -4,26 +4,30 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import statistics
+import sys
 import threading
 import time
+import uuid
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import AsyncExitStack, ExitStack, suppress
 
 from benchmarks.table import SYNAPSE, Row
+from synapse.peers.base import Peer
 from synapse.peers.directory import open_directory
 from synapse.peers.mesh.link import linked
-from synapse.peers.mesh.membership import load_membership
+from synapse.peers.mesh.membership import Membership, load_membership
 from synapse.peers.mesh.names import agent_key
-from synapse.peers.mesh.peer import MeshPeer
 from synapse.peers.mesh.roster import read_bucket
-from synapse.peers.task import A2ATask
+from synapse.peers.origin import Origin
 from tests.support.mesh import Mesh, new_mesh
 
 MESSAGES = 1000
 AGENTS = 20
 LISTED = 1000
 SAMPLES = 30
+UNDER_WAY = 100  # messages at the same time
 MACHINES = ("one", "two", "three")
 
 
@@ -33,8 +37,8 @@ def run() -> Iterator[Row]:
         yield from _delivery(mesh)
         yield from _messages(mesh, names)
         yield from _messages(mesh, names, kill_every=5.0)
-        yield from _listing(mesh)
         yield from _idle(mesh, names)
+        yield from _listing(mesh)
     yield from _memory()
 
 
@@ -56,8 +60,9 @@ def _start(mesh: Mesh) -> list[str]:
         assert time.monotonic() < until, "the agents are not in the mesh"
         time.sleep(0.2)
     for name in made:
-        if not name.endswith("@one"):
-            mesh.wait_listed("one", name)
+        for machine in MACHINES:
+            if _machine(name) != machine:
+                mesh.wait_listed(machine, name)
     return made
 
 
@@ -88,67 +93,85 @@ def _delivery(mesh: Mesh) -> Iterator[Row]:
 
 
 def _messages(mesh: Mesh, names: list[str], kill_every: float = 0.0) -> Iterator[Row]:
-    """From machine one to all agents of the two others."""
-    targets = [name for name in names if not name.endswith("@one")]
-    ended = threading.Event()
-    kills = [0]
+    """From the agents of each machine to those of the two others, in turn."""
+    pairs = [(one, other) for one in names for other in names if _machine(one) != _machine(other)]
+    routes = [pairs[number * 7 % len(pairs)] for number in range(MESSAGES)]
+    senders = {name: _member(mesh, _machine(name)) for name in names}
+    peers = {route: _peer(mesh, *route) for route in set(routes)}
+    round_id = uuid.uuid4().hex[:8]
+    ended, kills = threading.Event(), 0
 
     def kill() -> None:
+        nonlocal kills
         while not ended.wait(kill_every):
-            try:
+            with suppress(OSError, ValueError):  # it is being started
                 mesh.kill_server()
-                kills[0] += 1
-            except (OSError, ValueError):
-                continue
+                kills += 1
 
-    async def one(peer: MeshPeer, number: int, limit: asyncio.Semaphore) -> A2ATask:
+    async def one(number: int, limit: asyncio.Semaphore) -> str:
         async with limit:
-            return await peer.send(
-                f"say {number}", wait=True, timeout=300, request_id=f"{kill_every}/{number}"
-            )
+            said = f"say {round_id}-{number}"
+            task = await peers[routes[number]].send(said, wait=True, timeout=300, metadata={})
+            return task.text
 
-    async def main() -> list[A2ATask]:
-        member = load_membership()
-        assert member is not None
-        peers = [open_directory().find(name) for name in targets]
-        limit = asyncio.Semaphore(100)
-        async with linked(member) as link:
-            await link.ready(30)
-            work = (one(peers[n % len(peers)], n, limit) for n in range(MESSAGES))  # type: ignore[arg-type]
-            return await asyncio.gather(*work)
+    async def main() -> list[str | BaseException]:
+        limit = asyncio.Semaphore(UNDER_WAY)
+        async with AsyncExitStack() as links:  # as the hosts of the senders are connected already
+            for member in {member.machine: member for member in senders.values()}.values():
+                await (await links.enter_async_context(linked(member))).ready(30)
+            work = (one(number, limit) for number in range(MESSAGES))
+            return await asyncio.gather(*work, return_exceptions=True)
 
     killer = threading.Thread(target=kill, daemon=True)
     if kill_every:
         killer.start()
     began = time.perf_counter()
     try:
-        with mesh["one"].ours():
-            done = asyncio.run(main())
+        done = asyncio.run(main())
     finally:
         ended.set()
     took = time.perf_counter() - began
     if kill_every:
         killer.join()
         mesh.wait_served()
-    right = sum(task.text == str(number) for number, task in enumerate(done))
-    twice = _twice(mesh, targets)
-    what = f"mesh: {MESSAGES} messages, {len(targets)} agents" + (
-        f", server killed {kills[0]} times" if kill_every else ""
-    )
+    for error in [text for text in done if isinstance(text, BaseException)][:3]:
+        print(f"a message failed: {type(error).__name__}: {error}", file=sys.stderr)
+    right = sum(text == f"{round_id}-{number}" for number, text in enumerate(done))
+    what = f"mesh: {MESSAGES} messages between {len(names)} agents"
+    if kill_every:
+        what += f", server killed {kills} times (every {kill_every:g} s)"
     yield _row(what, "a second", MESSAGES / took)
     yield _row(f"{what}: lost", "messages", MESSAGES - right, most=0)
-    yield _row(f"{what}: twice", "messages", twice, most=0)
+    yield _row(f"{what}: twice", "messages", _twice(mesh, names, round_id), most=0)
 
 
-def _twice(mesh: Mesh, targets: list[str]) -> int:
-    """Messages that an agent has more than once."""
-    found = 0
-    for target in targets:
+def _machine(name: str) -> str:
+    return name.partition("@")[2]
+
+
+def _member(mesh: Mesh, machine: str) -> Membership:
+    with mesh[machine].ours():
+        found = load_membership()
+    assert found is not None
+    return found
+
+
+def _peer(mesh: Mesh, sender: str, target: str) -> Peer:
+    """The target as the agent that sends sees it."""
+    name, _, machine = sender.partition("@")
+    with mesh[machine].ours():
+        origin = Origin(str(mesh[machine].agents()[name]["agent_id"]), name)
+        return open_directory(origin).find(target)
+
+
+def _twice(mesh: Mesh, names: list[str], round_id: str) -> int:
+    """Messages of this round that an agent, or two agents, have more than once."""
+    texts = []
+    for target in names:
         name, _, machine = target.partition("@")
         told = json.loads(mesh[machine].run("tasks", name, "--json", "-n", "2000").stdout)
-        texts = [(str(task["message"]), str(task.get("context_id"))) for task in told]
-        found += len(texts) - len(set(texts))
-    return found
+        texts += re.findall(rf"say ({round_id}-\d+)", " ".join(str(task["message"]) for task in told))
+    return len(texts) - len(set(texts))
 
 
 def _listing(mesh: Mesh) -> Iterator[Row]:

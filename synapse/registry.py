@@ -30,6 +30,12 @@ if TYPE_CHECKING:
 Entry = dict[str, object]
 
 
+def is_group(name: str) -> bool:
+    """Whether a name means several agents: `all`, `all-here`, `all@machine`, or `all@all`."""
+    group, at, _ = name.casefold().partition("@")
+    return group == ALL or (group == ALL_HERE and not at)
+
+
 def current_dir() -> str:
     """The working directory as text that JSON can carry; it may have been removed, or have a strange name."""
     try:

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from types import ModuleType
 
 _turn = threading.Lock()  # not an asyncio lock: scripts may have several event loops
+_loaded: set[str] = set()  # not `sys.modules`, where a module is while it is being imported
 
 
 # Modules that others import if they are there, and that nobody needs: `httpx` has a command of its own,
@@ -22,12 +23,14 @@ async def load(*modules: str, without: str = "") -> None:
     """Import these modules, so that a later import of them takes no time. `without` is a further package that
     they would import if it is installed, and that nobody needs."""
     for module in modules:
-        await asyncio.to_thread(_import, module, (*NEVER, without) if without else NEVER)
+        if module not in _loaded:
+            await asyncio.to_thread(_import, module, (*NEVER, without) if without else NEVER)
 
 
 def _import(module: str, without: tuple[str, ...]) -> None:
     with _turn, leave_out(*without), _no_command_line():
         importlib.import_module(module)
+    _loaded.add(module)
 
 
 @contextmanager

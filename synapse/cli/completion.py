@@ -137,9 +137,9 @@ def _running() -> Words:
 
 def _recipients() -> Words:
     from synapse.peers.directory import open_directory
-    from synapse.registry import ALL, ALL_HERE
+    from synapse.registry import is_group
 
-    listed = sorted(open_directory().listed(), key=lambda one: one.name in (ALL, ALL_HERE))
+    listed = sorted(open_directory().listed(), key=lambda one: is_group(one.name))
     return [(one.name, one.about) for one in listed]
 
 

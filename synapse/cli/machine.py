@@ -10,7 +10,7 @@ from synapse.cli.shared.page import Page
 from synapse.cli.shared.parser import MACHINE, Parser
 from synapse.errors import SynapseError, UsageError
 from synapse.peers.external.agents import ExternalAgentRegistry
-from synapse.peers.machines import known, ssh
+from synapse.peers.machines import known, outbox, ssh
 from synapse.peers.machines.known import Known
 from synapse.peers.machines.machine import FORM, Machine, Machines, parse
 
@@ -32,6 +32,11 @@ def main(argv: list[str]) -> int:
         from synapse.peers.machines.feed import feed
 
         return feed()
+    if len(argv) == 2 and argv[0] == "deliver":  # what the link runs, once the machine is connected
+        import asyncio
+
+        asyncio.run(outbox.hand_over(Machines().get(argv[1])))
+        return 0
     options = parser().parse_args(argv)
     return int(options.run(Machines(), options))
 
@@ -100,6 +105,8 @@ def _list(machines: Machines, options: argparse.Namespace) -> int:
             "host": found.host,
             "version": found.version,
             "agents": [entry["name"] for entry in found.agents],
+            "waiting": outbox.waiting(found.machine),
+            "failed": outbox.failures(found.machine),
         }
         for found in all_known
     ]
@@ -108,7 +115,7 @@ def _list(machines: Machines, options: argparse.Namespace) -> int:
         none = f"no machine is known: `synapse machine add NAME {FORM}` adds one"
         return show(options.json, documents, [page.wrapped(none)])
     rows = [_COLUMNS, *(_row(found) for found in all_known)]
-    notes = [f"{found.machine.name}: {note}" for found in all_known if (note := _note(found))]
+    notes = [f"{found.machine.name}: {note}" for found in all_known for note in _notes(found)]
     return show(options.json, documents, [*page.table(rows, flexible=(1, 3)), *map(page.wrapped, notes)])
 
 
@@ -116,6 +123,12 @@ def _row(found: Known) -> tuple[str, ...]:
     state = _SHOWN.get(found.state, "cannot be reached")
     machine = found.machine
     return machine.name, machine.url, state, found.host, found.version or "-", str(len(found.agents))
+
+
+def _notes(found: Known) -> list[str]:
+    count = outbox.waiting(found.machine)
+    kept = f"{count} message{'s wait' if count > 1 else ' waits'} here until it answers" if count else ""
+    return [note for note in (_note(found), kept, *outbox.failures(found.machine)) if note]
 
 
 def _note(found: Known) -> str:
@@ -139,7 +152,8 @@ def _remove(machines: Machines, options: argparse.Namespace) -> int:
     machine = machines.get(options.name)
     machines.remove(machine.name)
     _end(machine)
-    say(f"removed {machine.name}")
+    unsent = outbox.drop(machine)
+    say(f"removed {machine.name}" + (f"; {unsent} messages to it were not sent" if unsent else ""))
     return 0
 
 

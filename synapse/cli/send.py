@@ -23,6 +23,7 @@ default_response_mode decides: `display` (the default) does not wait, `return` w
   git diff | synapse send codex --return -
   synapse send all --return "who are you?"
   synapse send all-here --return "who works in this directory?"
+  synapse send all@box --return "who works on this machine?"      (all@all: on every machine)
   synapse send codex --expires 60 "only if you get to it within a minute"
   synapse send codex -- --help is wrong     (`--` ends the flags)
 
@@ -84,7 +85,9 @@ def _take_terminal() -> None:
 def parser() -> Parser:
     found = Parser("synapse send", HELP, allow_abbrev=False)
     found.add_word(
-        "target", RECIPIENT, help="a name, a type, type-port, the beginning of an id, `all` or `all-here`"
+        "target",
+        RECIPIENT,
+        help="a name, a type, type-port, the beginning of an id, `all`, `all-here` or `all@machine`",
     )
     found.add_argument("message", nargs="*", help="the message; - reads it from standard input")
     waiting = found.add_mutually_exclusive_group()

@@ -70,6 +70,7 @@ class MeshHost:
             allow=parts.allow,
         )
         watch = RosterWatch(self._link, parts.registry, self._outgoing, parts.keeps_tasks)
+        await requests.open()
         calls = self._link.names.subject(CALL, self._member.machine, self._key, "*")
         await self._link.subscribe(calls, requests.take_call)
         self._outgoing.open()

@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable
 from datetime import datetime
 from typing import Any
 
-from synapse.peers.mesh.link import Link, MeshError
+from synapse.peers.mesh.link import ApiError, Link, MeshError
 from synapse.peers.mesh.names import TASK, URGENT
 
 logger = logging.getLogger(__name__)
@@ -22,6 +22,7 @@ PULL = 60.0  # seconds that one request for messages lasts
 BATCH = 50
 ACK_WAIT = 30.0  # seconds until a message that was not acknowledged is delivered again
 ACK, LATER = b"+ACK", b'-NAK {"delay": 1000000000}'
+NO_CONSUMER = 10014  # the error code of JetStream
 NEXT_LOOK = 0.5  # seconds until a full queue is looked at again
 
 
@@ -63,7 +64,14 @@ class Lane:
                 await asyncio.sleep(NEXT_LOOK)
 
     async def _open(self) -> None:
+        """Make the consumer anew: what was delivered over a lost connection and not acknowledged comes again
+        at once, not after ACK_WAIT. Nobody else reads this mailbox."""
         names, me = self._link.names, self._link.member.machine
+        try:
+            await self._link.api(f"CONSUMER.DELETE.{self._stream}.{self._consumer}")
+        except ApiError as error:
+            if error.code != NO_CONSUMER:
+                raise
         subject = names.subject(self._kind, me, self._key, "*")
         config = {
             "name": self._consumer,

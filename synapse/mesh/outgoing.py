@@ -7,14 +7,15 @@ whole task is published instead.
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 import time
 from typing import Any
 
 from synapse.event_emitter import SSEEvent
 from synapse.peers.mesh.documents import packed
-from synapse.peers.mesh.link import PAUSE, Link, MeshError
-from synapse.peers.mesh.names import EVENT
+from synapse.peers.mesh.link import PAUSE, Link, MeshError, stamped
+from synapse.peers.mesh.names import EVENT, LARGEST_INLINE, MESSAGE_ID
 from synapse.server.dialect.stream import told
 from synapse.tasks.store import TaskStore
 from synapse.tasks.task import Json, Task
@@ -100,13 +101,18 @@ class Outgoing:
             document: Json = {"number": task.sequence, "task": task.to_dict()}
             await self._send(machine, task.id, document, f"{task.id}/{task.sequence}/task")
             return
-        documents = [
-            (event.number, {"number": event.number, "event": event.event_type, "data": told(event)})
-            for event in events
-        ]
         await asyncio.gather(
-            *(self._send(machine, task.id, document, f"{task.id}/{n}") for n, document in documents)
+            *(self._send(machine, task.id, _numbered(e), f"{task.id}/{e.number}") for e in events)
         )
+
+    async def tell_at_once(self, task: Task) -> None:
+        """The first events of a task that was just stored: its sender waits for them. They are published
+        again with the others, and the server knows them by their ids."""
+        for event in self._waiting.get(task.id, (task, []))[1]:
+            data = json.dumps(_numbered(event), ensure_ascii=False).encode("utf-8", "replace")
+            if len(data) <= LARGEST_INLINE:
+                headers = stamped(**{MESSAGE_ID: f"{task.id}/{event.number}"})
+                await self._link.send_at_once(self.subject(came_from(task), task.id), data, **headers)
 
     async def _send(self, machine: str, key: str, document: Json, message_id: str) -> None:
         payload = await packed(self._link, machine, document)
@@ -118,6 +124,10 @@ class Outgoing:
 
     def subject(self, machine: str, key: str) -> str:
         return self._link.names.subject(EVENT, machine, key, self._link.member.machine)
+
+
+def _numbered(event: SSEEvent) -> Json:
+    return {"number": event.number, "event": event.event_type, "data": told(event)}
 
 
 def refusal(error: Any) -> Json:

@@ -6,10 +6,9 @@ import asyncio
 import logging
 from collections import OrderedDict
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from pydantic import ValidationError
-
+from synapse.base.loading import load
 from synapse.base.states import CANCELED
 from synapse.delivery.questions import Questions
 from synapse.mesh.mailbox import NotNow
@@ -18,7 +17,6 @@ from synapse.mesh.policy import Owners, is_allowed
 from synapse.peers.mesh.documents import drop_object, unpacked
 from synapse.peers.mesh.link import Link, MeshError
 from synapse.peers.mesh.names import HEADER, OPERATION, URGENT, VERSION, Address, task_id
-from synapse.server.dialect.models import Sender, SendRequest
 from synapse.tasks.engine import TaskEngine
 from synapse.tasks.expiry import EXTENSION, expires_in
 from synapse.tasks.task import (
@@ -34,8 +32,12 @@ from synapse.tasks.task import (
     TaskNotFound,
 )
 
+if TYPE_CHECKING:
+    from synapse.server.dialect.models import Sender, SendRequest
+
 logger = logging.getLogger(__name__)
 
+MODELS = "synapse.server.dialect.models"  # loaded with the first request: with pydantic 10 MB
 REMEMBERED = 500  # answers to calls, and canceled requests
 MOST_TASKS = 50
 
@@ -69,6 +71,9 @@ class Requests:
         self._answers: OrderedDict[tuple[str, str], Json | None] = OrderedDict()  # None: in work
         self._canceled: OrderedDict[str, None] = OrderedDict()  # before they were taken
 
+    async def open(self) -> None:
+        await self._owners.watch()
+
     async def take_task(self, subject: str, message: Any, age: float) -> None:
         """Raises NotNow if the message is to stay in the mailbox."""
         address = self._address(subject)
@@ -80,8 +85,9 @@ class Requests:
             key = task_id(address.sender, self._key, str(document.get("request_id")))
             if self._canceled.pop(key, address) is None:
                 return
-            await self._check_sender(address.sender)
-            self._submit(address, key, document, age)
+            await asyncio.gather(self._check_sender(address.sender), load(MODELS))
+            task = self._submit(address, key, document, age)
+            await self._outgoing.tell_at_once(task)
         except (QueueFull, StoreFailed, StoreGone, AgentGone) as error:
             if address.kind != URGENT or not isinstance(error, QueueFull):
                 raise NotNow(str(error)) from error
@@ -179,6 +185,9 @@ class Requests:
         """A human of the same user is a human; an agent, or somebody else, is named."""
         text, question = str(document.get("answer")), str(document.get("question") or "")
         said = document.get("sender")
+        await load(MODELS)
+        from synapse.server.dialect.models import Sender
+
         by: Json | None = named(Sender.model_validate(said) if isinstance(said, dict) else None, sender)
         if not said and await self._is_own(sender):
             by = None
@@ -241,6 +250,10 @@ def named(sender: Sender | None, machine: str) -> Json:
 
 
 def _request(document: Json) -> SendRequest:
+    from pydantic import ValidationError
+
+    from synapse.server.dialect.models import SendRequest
+
     fields = ("message", "sender", "context_id", "request_id", "metadata")
     try:
         request = SendRequest.model_validate({key: document[key] for key in fields if key in document})

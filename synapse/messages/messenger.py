@@ -5,6 +5,7 @@ continues with it.
 """
 
 import asyncio
+import hashlib
 import logging
 import time
 from collections.abc import Callable, Coroutine, Mapping
@@ -22,7 +23,7 @@ from synapse.peers.base import Peer
 from synapse.peers.directory import Directory
 from synapse.peers.prompts import GONE, is_secret, question, question_id, subject, takes_nothing, unseen
 from synapse.peers.task import A2ATask, Json, StillWorking
-from synapse.registry import ALL, ALL_HERE
+from synapse.registry import is_group
 from synapse.tasks.engine import TaskEngine
 from synapse.tasks.task import TaskError, text_message
 
@@ -102,12 +103,12 @@ class Messenger:
             "expires": command.get("expires"),
             "sent_at": time.time(),
         }
-        if base["target"].casefold() in (ALL, ALL_HERE):
+        if is_group(base["target"]):
             # One id for each, so that a command sent again reaches those that were missed.
             return [
                 PendingMessage(**base | {"id": f"{name}.{place}", "target": peer.name}, address=peer.address)
                 for peer in self.directory.everybody(base["target"])
-                for place in [peer.address.partition(":")[2]]
+                for place in [_place(peer)]
             ]
         message = PendingMessage(id=name, **base)
         try:
@@ -364,3 +365,9 @@ class Messenger:
         self._under_way.discard(task)
         if not task.cancelled() and (error := task.exception()) is not None:
             logger.error("a message to another agent failed", exc_info=error)
+
+
+def _place(peer: Peer) -> str:
+    """The peer's place as a part of a file name."""
+    place = peer.address.partition(":")[2]
+    return place if place.isalnum() else hashlib.sha256(place.encode()).hexdigest()[:32]

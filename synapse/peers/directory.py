@@ -86,7 +86,11 @@ class Directory:
         return next(filter(None, found), None)
 
     def everybody(self, name: str = ALL) -> list[Peer]:
-        here = name.casefold() == ALL_HERE
+        """Those that a group means. On other machines they are the agents that `listed` has."""
+        group, at, machine = name.casefold().partition("@")
+        if at:
+            return self._everybody_there(machine)
+        here = group == ALL_HERE
         found = [peer for source in self._sources.values() for peer in source.everybody(here)]
         if here and not found:
             raise TargetError("no other agent runs in this directory: `all` reaches those in other ones.")
@@ -94,8 +98,26 @@ class Directory:
             raise TargetError("no other agent is running: `synapse start <profile>` starts one.")
         return found
 
+    def _everybody_there(self, machine: str) -> list[Peer]:
+        """On one machine, or on every one, this one included."""
+        remote, found = self._remote(), []
+        if machine == ALL:
+            found = [peer for source in self._sources.values() for peer in source.everybody(False)]
+        else:
+            source_of(machine, remote)  # raises if nobody knows it
+        for where, source in _first_sources(remote).items():
+            if machine in (ALL, where):
+                names = [one.name for one in source.listed()]
+                found += [source.find(name) for name in names if _machine_of(name) == where]
+        if not found:
+            where = "any machine" if machine == ALL else machine
+            raise TargetError(f"no agent runs on {where}, as far as is known: see `synapse list`.")
+        return found
+
     def names(self) -> list[str]:
         names = set(self._startable).union(*(source.names() for source in self._all))
+        if any(name.startswith("@") for name in names):
+            names.add(f"@{ALL}")
         if any(source.everybody(here=False) for source in self._sources.values()):
             names |= {ALL, ALL_HERE}
         return sorted(names - {self._myself})
@@ -110,6 +132,10 @@ class Directory:
                     found += _BROADCASTS
             except (SynapseError, OSError):
                 pass  # sending a message reports what is wrong with a registry
+        machines = sorted({where for one in found if (where := _machine_of(one.name))})
+        found += [Listed(f"{ALL}@{where}", f"every agent of {where}") for where in machines]
+        if machines:
+            found.append(Listed(f"{ALL}@{ALL}", "every agent of every machine"))
         found += [Listed(name, "not running") for name in self._startable]
         named: dict[str, Listed] = {}
         for one in found:
@@ -128,6 +154,19 @@ class Directory:
         listing = _listing(folder)
         self._seen[folder] = (changed_at, listing)
         return known is None or known[1] != listing
+
+
+def _machine_of(name: str) -> str:
+    return name.casefold().partition("@")[2]
+
+
+def _first_sources(sources: Iterable[RemoteSource]) -> dict[str, RemoteSource]:
+    """By machine: one that two of them know is that of the first."""
+    found: dict[str, RemoteSource] = {}
+    for source in sources:
+        for machine in source.machines():
+            found.setdefault(machine.name.casefold(), source)
+    return found
 
 
 def _changed_at(folder: str) -> int:

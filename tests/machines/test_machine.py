@@ -373,3 +373,63 @@ def test_a_message_that_waits_survives_the_end_of_the_host(sshd: Sshd) -> None:
         assert sshd.there.run("tasks").stdout.count("say kept") == 1
         terminal.type("/exit\r")
         terminal.wait_exit()
+
+
+def down(sshd: Sshd) -> None:
+    start(sshd)
+    sshd.here.run("list")
+    sshd.stop()
+    wait(lambda: is_stale(sshd), "the machine to be stale")
+
+
+def machines(sshd: Sshd) -> str:
+    """What `machine list` prints, in one line."""
+    return " ".join(sshd.here.run("machine", "list").stdout.split())
+
+
+def test_a_message_without_a_wait_is_kept_and_arrives_once(sshd: Sshd) -> None:
+    down(sshd)
+    began = time.monotonic()
+    for _ in range(2):
+        said = sshd.here.run("send", "codex@box", "--no-wait", "say kept").stdout
+        assert said.startswith("kept for codex@box: box does not answer"), said
+    assert time.monotonic() - began < 60  # a message that is waited for waits 300 s
+    assert "box: 2 messages wait here until it answers" in machines(sshd)
+    sshd.start()
+    wait(lambda: sshd.there.run("tasks").stdout.count("say kept") == 2, "both messages")
+    wait(lambda: "messages wait here" not in machines(sshd), "the end of the wait")
+    assert sshd.there.run("tasks").stdout.count("say kept") == 2
+
+
+def test_a_kept_message_that_cannot_be_delivered_says_why(sshd: Sshd) -> None:
+    down(sshd)
+    sshd.here.run("send", "codex@box", "--no-wait", "say never")
+    sshd.there.run("stop", "codex")
+    sshd.start()
+    wait(lambda: "a message to codex@box was not sent: codex@box has ended" in machines(sshd), "the reason")
+    assert sshd.here.run("machine", "remove", "box").stdout == "removed box\n"
+
+
+def test_an_agent_gets_the_reply_to_a_kept_message(sshd: Sshd) -> None:
+    down(sshd)
+    sshd.here.run("start", "dummy", "--name", "me")
+    inside = sshd.here.inside("me")
+    sshd.here.run("send", "codex@box", "--no-wait", "say much later", **inside)
+    sshd.start()
+    wait(lambda: "much later" in sshd.here.run("screen", "me").stdout, "the notice")
+    assert sshd.here.run("tasks", "me").stdout.count("Reply to your message") == 1
+
+
+def test_a_broadcast_reaches_another_machine(sshd: Sshd) -> None:
+    start(sshd)
+    sshd.there.run("start", "dummy", "--name", "second")
+    sshd.here.run("start", "dummy", "--name", "local")
+    wait(lambda: "second@box" in listed(sshd), "the second agent")
+    there = sshd.here.run("send", "all@box", "--return", "say here").stdout
+    assert sorted(there.splitlines()) == ["codex@box: here", "second@box: here"]
+    everywhere = sshd.here.run("send", "all@all", "--return", "say all").stdout
+    assert sorted(everywhere.splitlines()) == ["codex@box: all", "local: all", "second@box: all"]
+    nowhere = sshd.here.run("send", "all@nowhere", "say x", check=False)
+    assert nowhere.returncode == 3 and "nowhere" in nowhere.stderr
+    refused = sshd.here.run("machine", "add", "all", "ssh://box", check=False)
+    assert refused.returncode == 2 and "cannot be called all" in refused.stderr

@@ -16,11 +16,12 @@ from nats.aio.client import Client
 from synapse.mesh.server.process import find_binary
 from synapse.mesh.server.state import Machine, ServerState, new_keys, path_of
 from synapse.mesh.server.streams import make_streams
+from synapse.peers.mesh.events import EventReader
 from synapse.peers.mesh.link import Link, MeshError, linked, stamped
 from synapse.peers.mesh.membership import Membership
 from synapse.peers.mesh.names import HEADER, VERSION, object_stream
 from tests.support.home import new_home, wait
-from tests.support.mesh import free_port
+from tests.support.mesh import accepts, free_port
 
 MACHINES = ("alpha", "beta", "gamma")
 KEY = "0123456789abcdef"
@@ -113,19 +114,12 @@ def bare() -> Iterator[Bare]:
         made = Bare()
         server = subprocess.Popen([find_binary(), "-c", path_of("nats.conf")])
         try:
-            wait(lambda: _accepts(made.state.port), "the server")
+            wait(lambda: accepts(made.state.port), "the server")
             asyncio.run(made.prepare())
             yield made
         finally:
             server.terminate()
             server.wait(30)
-
-
-def _accepts(port: int) -> bool:
-    import socket
-
-    with socket.socket() as trial:
-        return trial.connect_ex(("127.0.0.1", port)) == 0
 
 
 def test_a_machine_may_do_what_it_needs(bare: Bare) -> None:
@@ -165,7 +159,6 @@ def test_a_machine_cannot_listen_to_what_is_not_its_own(bare: Bare) -> None:
             "synapse.t.event.*.>",
             "synapse.t.inbox.alpha.>",
             "$JS.ACK.>",
-            "$KV.synapse-t-members.>",
             f"$O.{beta.names.files('alpha')}.>",
         ):
             beta._errors.clear()
@@ -288,6 +281,33 @@ def test_the_server_does_not_forge_for_a_machine_either(bare: Bare) -> None:
             address = names.parse(message["subject"])
             if address is not None and address.machine == "alpha" and address.sender == "gamma":
                 assert f"{HEADER}: {VERSION}".encode() not in _raw(message), message
+
+    bare.run(attack)
+
+
+def test_an_event_that_the_server_was_made_to_deliver_is_not_believed(bare: Bare) -> None:
+    """A pull request names the subject to which the server sends what it finds, header and all."""
+
+    async def attack(beta: Attacker) -> None:
+        client, names, mine = beta.client, beta.names, beta.names.mail("beta")
+        target = names.subject("event", "alpha", "some-task", "gamma")
+        own, heard = names.subject("task", "beta", KEY, "beta"), asyncio.Event()
+
+        async def hear(_: Any) -> None:
+            heard.set()
+
+        async with linked(bare.members["alpha"]) as alpha:
+            await alpha.ready(30)
+            await alpha.subscribe(target, hear)
+            async with EventReader(alpha, "gamma", "some-task") as reader:
+                await client.publish(own, b'{"number": 9, "task": {}}', headers=stamped())
+                body = {"stream_name": mine, "config": {"durable_name": "d", "ack_policy": "explicit"}}
+                await client.request(f"$JS.API.CONSUMER.CREATE.{mine}.d", json.dumps(body).encode())
+                await client.publish(f"$JS.API.CONSUMER.MSG.NEXT.{mine}.d", b"1", reply=target)
+                await asyncio.wait_for(heard.wait(), 30)  # it does arrive
+                await beta.admin.publish(target, b'{"number": 1, "event": "true"}')
+                assert (await asyncio.wait_for(reader.next(), 30))["event"] == "true"
+        await client.request(f"$JS.API.CONSUMER.DELETE.{mine}.d", b"")
 
     bare.run(attack)
 

@@ -22,6 +22,12 @@ def free_port() -> int:
         return int(found.getsockname()[1])
 
 
+def accepts(port: int) -> bool:
+    """Whether something listens there."""
+    with socket.socket() as trial:
+        return trial.connect_ex(("127.0.0.1", port)) == 0
+
+
 class Mesh:
     """`homes` by machine; the first one serves. A machine is a home with a joined mesh."""
 

@@ -12,6 +12,7 @@ from synapse.base.text import for_line, for_output
 from synapse.cli.shared.interruption import Underway, leave
 from synapse.cli.shared.output import print_json, say
 from synapse.cli.shared.submit import sent_line
+from synapse.cli.shared.unsent import send_or_keep
 from synapse.errors import NoSuchAgent, Refused, SynapseError
 from synapse.launch.starter import find_or_start
 from synapse.peers.base import Peer
@@ -19,9 +20,9 @@ from synapse.peers.directory import open_directory
 from synapse.peers.fifo import is_forbidden
 from synapse.peers.origin import Origin
 from synapse.peers.prompts import QUESTION_GONE, plain_question, question_id, unseen
-from synapse.peers.remote import is_remote
+from synapse.peers.remote import in_thread, is_remote, remote_entries
 from synapse.peers.task import A2ATask, Json, StillWorking
-from synapse.registry import ALL, ALL_HERE
+from synapse.registry import is_group
 from synapse.terminal.cells import crop
 from synapse.terminal.input_line import read_hidden_line, read_line
 
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 SHOWN_EVERY = 1.0  # seconds
 UNKNOWN = 3.0  # seconds before progress is shown of a message that the agent has not taken yet
 ASKS = 5  # the exit status
+CONNECTED = 5.0  # seconds at most for a broadcast to learn which agents other machines have
 
 
 class PlainReply:
@@ -94,10 +96,9 @@ class Conversation:
 
     def run(self, target: str, message: str, wait: bool) -> int:
         """Send the message to one agent or to all of them. Returns the exit status."""
-        group = target.casefold()
         try:
-            if group in (ALL, ALL_HERE):
-                return asyncio.run(self._broadcast(group, message, wait))
+            if is_group(target):
+                return asyncio.run(self._broadcast(target, message, wait))
             return asyncio.run(self._send(target, message, wait))
         except KeyboardInterrupt:
             self._clear_line()
@@ -107,16 +108,11 @@ class Conversation:
     async def _send(self, target: str, message: str, wait: bool) -> int:
         sent = self._sending_to(await self._find(target))
         if not wait:
-            task = await sent.peer.send(
-                message,
-                priority=self._priority,
-                request_id=self._request_id,
-                expires=self._expires,
-                on_event=sent.note,
-            )
-            sent.take(task)
+            task = await self._without_waiting(sent, message, self._request_id)
             if self._json:
                 print_json(task.to_dict())
+            elif not task.id:
+                say(task.note)
             else:
                 say(sent_line(task.id, sent.name, task.note, sent.commands.shows))
             return 0
@@ -127,6 +123,19 @@ class Conversation:
                 print_json(late.task.to_dict())
             raise
         return self._show_end(task, sent)
+
+    async def _without_waiting(self, sent: Underway, message: str, request_id: str = "") -> A2ATask:
+        """The task; one without an id if its machine does not answer, and the message is kept for it."""
+        return sent.take(
+            await send_or_keep(
+                sent.peer,
+                message,
+                priority=self._priority,
+                request_id=request_id,
+                expires=self._expires,
+                on_event=sent.note,
+            )
+        )
 
     async def _find(self, target: str) -> Peer:
         try:
@@ -220,7 +229,9 @@ class Conversation:
         return 1
 
     async def _broadcast(self, group: str, message: str, wait: bool) -> int:
-        """Send to all other agents of this machine or of this directory; print each reply when it comes."""
+        """Send to all other agents of this directory or of a machine; print each reply when it comes."""
+        if is_remote(group):
+            await in_thread(remote_entries, CONNECTED)
         peers = self._directory.everybody(group)
         documents: list[Json] = []
         statuses: set[int] = set()
@@ -240,10 +251,13 @@ class Conversation:
         """The agent's name, the task, the exit status for this agent, and the text to print."""
         sent, name = self._sending_to(peer), peer.name
         try:
+            if not wait:
+                task = await self._without_waiting(sent, message)
+                return name, task, 0, f"sent {task.id[:8]}" if task.id else task.note
             task = await peer.send(
                 message,
                 priority=self._priority,
-                wait=wait,
+                wait=True,
                 timeout=self._timeout,
                 expires=self._expires,
                 on_event=sent.note,
@@ -254,8 +268,6 @@ class Conversation:
             known = A2ATask(sent.task) if sent.task else None
             late = error.task if isinstance(error, StillWorking) else known
             return name, late, error.exit_status, str(error)
-        if not wait:
-            return name, task, 0, f"sent {task.id[:8]}"
         if task.asks:
             asked = plain_question(task.prompt)
             return name, task, ASKS, f"it asks: {asked}\n(answer with `{sent.commands.answers} …`)"

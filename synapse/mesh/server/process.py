@@ -18,7 +18,7 @@ from synapse.peers.mesh.link import MeshError, linked, load_client
 START = 15.0  # seconds for the server to accept connections
 STOP = 10.0  # seconds for it to write what it has
 AGAIN = 0.1  # seconds before a server that has ended by itself is started again
-TOO_OFTEN = 5  # ends within START seconds after a start
+TOO_OFTEN = 5  # starts in a row after which the server has not accepted a connection
 
 
 def find_binary() -> str:
@@ -59,6 +59,7 @@ class Server:
         self._process: asyncio.subprocess.Process | None = None
         self._ended = asyncio.Event()
         self._making: asyncio.Task[None] | None = None
+        self._has_served = False  # since its last start
 
     async def run(self) -> None:
         loop = asyncio.get_running_loop()
@@ -71,11 +72,12 @@ class Server:
         failures = 0
         try:
             while not self._ended.is_set():
-                began = loop.time()
+                self._has_served = False
                 await self._serve_once()
                 if self._ended.is_set():
                     break
-                failures = failures + 1 if loop.time() - began < START else 0
+                # One that has served and was killed, however often, serves again.
+                failures = 0 if self._has_served else failures + 1
                 if failures >= TOO_OFTEN:
                     raise SynapseError(f"the server ends again and again: see {path_of('nats.log')}.")
                 self._tell("the server has ended and is started again")
@@ -122,6 +124,7 @@ class Server:
         try:
             async with linked(self._state.admin()) as link:
                 await link.ready(START)
+                self._has_served = True
                 await make_streams(link, self._state.owners)
         except MeshError as error:
             self._tell(f"the server does not serve yet: {error}")

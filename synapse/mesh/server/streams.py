@@ -150,5 +150,6 @@ def permissions(names: Names, machine: str, machines: list[str]) -> Json:
         f"{names.prefix}.{CALL}.{machine}.>",
         f"{names.prefix}.{EVENT}.{machine}.>",
         f"{kv_subject(names.agents)}.>",
+        f"{kv_subject(names.members)}.>",
     ]
     return {"publish": {"allow": publish}, "subscribe": {"allow": subscribe}}

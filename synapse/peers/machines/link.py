@@ -17,7 +17,7 @@ import time
 from synapse.base import jsontext, paths, processes
 from synapse.config import load_settings
 from synapse.errors import SynapseError
-from synapse.peers.machines import known, ssh
+from synapse.peers.machines import known, outbox, ssh
 from synapse.peers.machines.machine import Machine, Machines
 
 TYPE_CHECKING = False
@@ -29,6 +29,7 @@ HELLO = ssh.CONNECTING + 10.0  # seconds until the first line of the other end
 SILENT = 6.0  # seconds without a line, of which one comes every two, until the agents count as stale
 PAUSE, LONGEST_PAUSE = 1.0, 30.0  # seconds between two attempts
 STEADY = 5.0  # seconds after which a connection was a good one: the pauses begin anew
+DELIVER_EVERY = 5.0  # seconds between two attempts to send what waits
 LINE = 1 << 24  # bytes of one line at most
 
 
@@ -37,6 +38,8 @@ class Link:
         self._machine = machine
         self._keep = keep
         self._document: dict[str, Any] = {"agents": [], "version": "", "host": ""}
+        self._delivering: subprocess.Popen[bytes] | None = None
+        self._next_delivery = 0.0  # by the monotonic clock
         self._last = known.read(machine)  # of an earlier link
         if self._last.agents:
             self._document |= {"version": self._last.version, "host": self._last.host}
@@ -94,10 +97,27 @@ class Link:
         self._tell(known.FAILED, note)
 
     def is_wanted(self) -> bool:
-        return (
-            Machines().find(self._machine.name) == self._machine
-            and known.unused_for(self._machine, time.time()) < self._keep
-        )
+        if Machines().find(self._machine.name) != self._machine:
+            return False
+        is_used = known.unused_for(self._machine, time.time()) < self._keep
+        return is_used or outbox.waiting(self._machine) > 0
+
+    def hand_over(self) -> None:
+        """Let what waits for the machine be sent, by a process of its own: it loads more than this one."""
+        is_busy = self._delivering is not None and self._delivering.poll() is None
+        if is_busy or self._document["state"] != known.CONNECTED or time.monotonic() < self._next_delivery:
+            return
+        if outbox.waiting(self._machine):
+            self._next_delivery = time.monotonic() + DELIVER_EVERY
+            quiet = subprocess.DEVNULL
+            self._delivering = subprocess.Popen(
+                [*paths.our_python(), "-m", "synapse", "machine", "deliver", self._machine.name],
+                stdin=quiet,
+                stdout=quiet,
+                stderr=quiet,
+                cwd="/",
+                preexec_fn=_end_with_parent,
+            )
 
     def _rest(self, seconds: float) -> None:
         """Until the next attempt; a human who asks for the machine cuts it short."""
@@ -164,6 +184,7 @@ class _Connection:
                         selector.unregister(key.fileobj)
                 if not self._link.is_wanted():
                     return
+                self._link.hand_over()
                 self._check_time()
         status = self._ssh.wait()
         raise ssh.failure(self._machine, 255 if status < 0 else status, self._said.decode("utf-8", "replace"))

@@ -8,6 +8,7 @@ import re
 from synapse.base import files, jsontext, paths
 from synapse.base.record import Record
 from synapse.errors import NoSuchAgent, SynapseError, UsageError
+from synapse.registry import ALL
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -53,6 +54,8 @@ def parse(name: str, url: str, synapse: str = "") -> Machine:
         raise UsageError(
             f"{name[:70]!r} cannot be a machine's name: use up to 64 letters, digits, `.`, `-` and `_`."
         )
+    if name.casefold() == ALL:
+        raise UsageError("a machine cannot be called all: `all@all` means every agent of every machine.")
     found = _URL.fullmatch(url)
     if found is None:
         raise UsageError(f"{url!r} is no address of a machine: write {FORM}.")

@@ -47,7 +47,9 @@ class EventReader:
         self._news.put_nowait(None)
 
     async def _take(self, message: Any) -> None:
-        if (message.headers or {}).get(HEADER) == VERSION:
+        # The subject too: a machine can let the server deliver a message of its own mailbox here, with its
+        # header, and the server then names the subject on which that was sent.
+        if message.subject == self._subject and (message.headers or {}).get(HEADER) == VERSION:
             self._news.put_nowait(message.data)
 
     @property

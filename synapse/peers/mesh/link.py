@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from synapse.base.loading import load
 from synapse.errors import SynapseError, WaitTimeout
+from synapse.peers.mesh.client import credentials, end, until_lost
 from synapse.peers.mesh.membership import Membership
 from synapse.peers.mesh.names import HEADER, MESSAGE_ID, VERSION
 from synapse.peers.task import Json
@@ -35,6 +36,7 @@ PAUSE, LONGEST_PAUSE = 0.1, 1.0  # seconds before the next attempt
 REFUSED_PAUSE = 30.0  # seconds: credentials change rarely
 PING = 10  # seconds; two that are not answered end the connection, after a sleep for example
 _DENIED = re.compile(r'permissions violation for publish to "([^"]+)"', re.IGNORECASE)
+_UNHEARD = re.compile(r'permissions violation for subscription to "([^"]+)"', re.IGNORECASE)
 _FULL = {10023, 10047, 10077, 10122}  # error codes of JetStream: no more memory, storage, messages or bytes
 
 TakeMessage = Callable[["Msg"], Awaitable[None]]
@@ -99,6 +101,7 @@ class Link:
         self._count = 0
         # Requests that wait, by subject; in small letters, as the client library reports errors.
         self._denials: dict[str, set[asyncio.Future[str]]] = {}
+        self._unheard: set[str] = set()  # subjects to which this connection may not subscribe, likewise
         self._lost: asyncio.Future[None] = asyncio.get_running_loop().create_future()  # this connection
         self._running = asyncio.ensure_future(self._run())
 
@@ -273,21 +276,32 @@ class Link:
                 f"{self._where} is not connected ({error}): see `synapse mesh status`."
             ) from error
 
+    async def send_at_once(self, subject: str, payload: bytes, **headers: str) -> None:
+        """The same, and written before this returns. The client library leaves that to a task of its own, and
+        a host that has just got a task is busy for some milliseconds before it comes to that."""
+        await self.send(subject, payload, **headers)
+        client = self._client
+        if client is not None and client._transport is not None and client._pending:
+            client._transport.writelines(client._pending[:])
+            client._pending = []
+            client._pending_data_size = 0
+
     async def _run(self) -> None:
         pause = PAUSE
         while True:
             closed = asyncio.Event()
             client: Client | None = None
+            self._unheard.clear()
             try:
                 client = await self._connect(closed)
                 for number in list(self._wanted):
                     await self._subscribe(client, number)
                 await client.flush()
             except asyncio.CancelledError:
-                await _end(client)
+                await end(client)
                 raise
             except Exception as error:
-                await _end(client)
+                await end(client)
                 self.problem = self._refusal(error)
                 logger.info("no connection to the mesh: %s", self.problem)
                 self._tried.set()
@@ -303,13 +317,13 @@ class Link:
             try:
                 for told in self.on_open:
                     told()
-                await closed.wait()
+                await until_lost(client, closed)
             finally:
                 self._client = None
                 self._lost.set_result(None)
                 self._open.clear()
                 self._subscribed.clear()
-                await _end(client)
+                await end(client)
             self.problem = MeshError("the connection was lost")
 
     async def _connect(self, closed: asyncio.Event) -> Client:
@@ -334,15 +348,21 @@ class Link:
                 disconnected_cb=on_closed,
                 error_cb=on_error,
                 inbox_prefix=self.names.inbox(self.member.machine),
-                **_credentials(self.member),
+                **credentials(self.member),
             )
         except BaseException:
-            await _end(client)
+            await end(client)
             raise
         return client
 
+    def is_denied(self, subject: str) -> bool:
+        """Whether the server has refused a subscription to it."""
+        return subject.lower() in self._unheard
+
     def _note_error(self, error: Exception) -> None:
         found = _DENIED.search(str(error))
+        if unheard := _UNHEARD.search(str(error)):
+            self._unheard.add(unheard.group(1).lower())
         logger.info("the mesh's server says: %s", error)
         for denied in self._denials.get(found.group(1).lower(), ()) if found else ():
             if not denied.done():
@@ -370,36 +390,6 @@ def _checked(data: bytes) -> Json:
     if "error" in answer:
         raise ApiError(answer["error"])
     return dict(answer)
-
-
-def _credentials(member: Membership) -> Json:
-    found: Json = {}
-    if member.seed:
-        found["nkeys_seed_str"] = member.seed
-    elif member.creds:
-        found["user_credentials"] = member.creds
-    elif member.user:
-        found |= {"user": member.user, "password": member.password}
-    elif member.token:
-        found["token"] = member.token
-    if member.ca or any(url.startswith("tls:") for url in member.urls):
-        found["tls"] = ssl.create_default_context(cadata=member.ca or None)
-        logging.getLogger("asyncio").addFilter(_is_news)
-    return found
-
-
-def _is_news(record: logging.LogRecord) -> bool:
-    """asyncio warns at the end of every TLS connection of its own streams."""
-    return "eof_received" not in str(record.msg)
-
-
-async def _end(client: Client | None) -> None:
-    if client is not None:
-        transport = client._transport  # a client that was refused leaves it open
-        with suppress(Exception):  # whatever is wrong with it, it is not used any more
-            await client.close()
-        if transport is not None:
-            transport.close()  # type: ignore[no-untyped-call]
 
 
 _links: dict[tuple[int, str], Link] = {}  # by event loop and membership

@@ -12,6 +12,7 @@ import uuid
 from typing import NamedTuple
 
 from synapse.errors import UsageError
+from synapse.registry import ALL
 
 BINDING = "https://synapse-a2a.dev/bindings/nats/v1"  # the protocol's name in an agent card
 VERSION = "1"
@@ -36,6 +37,8 @@ _NAME = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,30}[a-z0-9])?")
 
 def check_name(name: str, what: str) -> str:
     """Returns the name. Raises UsageError for one that a subject or a stream cannot carry."""
+    if name == ALL and what == "machine":
+        raise UsageError("a machine cannot be called all: `all@all` means every agent of every machine.")
     if not _NAME.fullmatch(name):
         raise UsageError(
             f"{name[:40]!r} cannot be the name of a {what}: use up to 32 small letters, digits and -."

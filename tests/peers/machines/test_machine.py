@@ -149,7 +149,16 @@ def test_agents_of_a_machine_are_entries(home: Home) -> None:
     assert key_of(entry) == f"{'a' * 64}@box"
     directory = open_directory()
     assert {"codex@box", "@box"} <= set(directory.names())
-    assert [(one.name, one.about) for one in directory.listed()] == [("codex@box", "codex, ready on there")]
+    assert [(one.name, one.about) for one in directory.listed()] == [
+        ("codex@box", "codex, ready on there"),
+        ("all@box", "every agent of box"),
+        ("all@all", "every agent of every machine"),
+    ]
+    assert "@all" in directory.names()
+    assert [peer.name for peer in directory.everybody("all@BOX")] == ["codex@box"]
+    assert [peer.name for peer in directory.everybody("all@all")] == ["codex@box"]
+    with pytest.raises(TargetError, match="elsewhere"):
+        directory.everybody("all@elsewhere")
     peer = directory.find("CODEX@Box")
     assert (peer.name, peer.address) == ("codex@box", f"machine:{'a' * 64}@box")
     assert directory.at(peer.address, peer.name).address == peer.address
