@@ -61,6 +61,7 @@ class Marks:
     """The marks around a reply: characters, and from `placeholder` on patterns."""
 
     echo: str = ""  # before the echoed prompt, and in the composer
+    inner_echo: str = ""  # the same where two blanks precede it, as they do all of the conversation
     answer: str = ""  # before a block of the reply
     numbering: str = ""  # answer marks under which lines of code are numbered
     elbow: str = ""  # before the result of a tool call, however far below its head

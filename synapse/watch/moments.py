@@ -13,6 +13,7 @@ STOPPED_SETTLE = 0.3  # for which an interrupted turn waits for its reply on the
 STOPPED_AT_MOST = 1.0  # the same while output never pauses
 TURN_SETTLE = 0.15  # of READY before a turn ends whose end was not reported: its transcript lags
 TURN_SETTLE_UNSEEN = 1.0  # the same for one that was never seen to be busy: it may not have begun
+TAKEN_BACK = 1.0  # the same where the composer has the prompt again: the human has taken it back
 UNSHOWN = 30.0  # of silence after which a program waits for input though it does not show that it does
 SOONEST = 0.01  # until the next check
 

@@ -372,7 +372,8 @@ class Observer:
         self._take(self._channel.poll(), now)
         settle = moments.TURN_SETTLE if was_busy else moments.TURN_SETTLE_UNSEEN
         if self._channel.unfinished():
-            settle = self._channel.patience
+            taken_back = was_busy and self._reader.is_taken_back(turn.prompt)
+            settle = moments.TAKEN_BACK if taken_back else self._channel.patience
         if self._is_blank(turn):
             settle = moments.UNSHOWN
         if now - settled_at < settle or self.turns.current is not turn or self._stopped is not None:
@@ -399,6 +400,8 @@ class Observer:
             self._was_denied(None, self._last.ready)
             denials.shown(turn, self._reader.denial())
             return "interrupted", None
+        if turn.asked and not turn.permitted and self._reader.denial():
+            denials.shown(turn, True)
         if self.error is None:
             return "completed", None
         return "failed" if self.error.fatal else "completed", self.error.to_a2a_error()

@@ -109,6 +109,23 @@ def test_the_file_does_not_grow_for_ever(
     assert log.stat().st_size < 3000
 
 
+@pytest.mark.parametrize("half", ["", f"LLM RESPONSE {AT}\nASSISTANT half"])
+def test_a_record_that_was_removed_or_moved_away_is_begun_again(
+    channel: AiderChannel, log: Path, half: str
+) -> None:
+    channel.submitted("one")
+    sent(log, "one")
+    with log.open("a") as file:
+        file.write(half)
+    assert told(channel) == [PromptAccepted(TRANSCRIPT, "one")]
+    log.rename(log.with_suffix(".old"))
+    assert told(channel) == []
+    channel.submitted("two")
+    sent(log, "two", "\n\n" + "x" * 5000)  # longer than the record was before
+    got(log, "reply")
+    assert told(channel) == [PromptAccepted(TRANSCRIPT, "two"), Said(TRANSCRIPT, "reply", "1")]
+
+
 def test_the_users_own_files_win(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     home, work = tmp_path / "home", tmp_path / "work"
     for folder in (home, work):

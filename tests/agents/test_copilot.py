@@ -188,3 +188,21 @@ def test_a_prompt_that_is_taken_back_repeats_nothing(channel: CopilotChannel, tm
     session.lines = session.lines[:-1]
     session.tell("session.usage_checkpoint")
     assert channel.poll() == []
+
+
+def test_events_that_are_removed_or_moved_away_in_a_turn_are_read_again_when_they_are_there(
+    channel: CopilotChannel, tmp_path: Path
+) -> None:
+    session = Session(tmp_path, "s1")
+    session.tell("user.message", content="hello")
+    assert without_states(channel.poll()) == [PromptAccepted("transcript", "hello")]
+    (session.folder / "events.jsonl").rename(tmp_path / "away")
+    assert channel.poll() == []
+    session.say("Done.")
+    session.tell("assistant.turn_end", turnId="0")
+    facts = without_states(channel.poll())
+    assert only_texts(facts) == ["Done."] and isinstance(facts[-1], TurnEnded), "and the prompt counts once"
+
+
+def only_texts(facts: list[Fact]) -> list[str]:
+    return [fact.text for fact in facts if isinstance(fact, Said | PromptAccepted)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -14,6 +15,7 @@ import pytest
 
 from synapse.agents import folders
 from synapse.agents.base import Surroundings, open_channel
+from synapse.agents.offline import find_prepare
 from synapse.errors import SynapseError
 from synapse.profiles.loader import load_profile
 from synapse.watch.screen.looks import look_of
@@ -130,6 +132,20 @@ def test_every_folder_is_complete() -> None:
         assert flags is None or flags.arguments([], {"PATH": "", "HOME": "/"}) is not None
         assert look_of(load_profile(name)).composers
     assert folders.load("none", "channel") is None
+
+
+@pytest.mark.parametrize("name", [name for name in folders.built_in() if find_prepare(name)])
+def test_a_check_uses_its_temporary_home_alone(name: str, tmp_path: Path) -> None:
+    """Beside addresses on loopback, it names no place outside of it."""
+    home, work = tmp_path / "home", tmp_path / "work"
+    home.mkdir()
+    work.mkdir()
+    prepare = find_prepare(name)
+    assert prepare is not None
+    offline = prepare(home, work, "http://127.0.0.1:1")
+    said = " ".join([*offline.args, *offline.env.values()]).replace(str(tmp_path), "here")
+    assert os.path.expanduser("~") not in said and "~" not in said
+    assert not [path for path in re.findall(r"(?<![\w/:.@])/\w[\w./-]*", said) if os.path.exists(path)], said
 
 
 def test_an_unknown_channel_is_one_sentence_with_the_next_step(home: Home) -> None:

@@ -6,6 +6,7 @@ import json
 import shutil
 import socket
 import subprocess
+import time
 from pathlib import Path
 from typing import Any
 
@@ -24,11 +25,12 @@ from synapse.agents.facts import (
     TurnEnded,
 )
 from synapse.agents.flags import channel_environment
-from synapse.agents.opencode.channel import OpencodeChannel
+from synapse.agents.opencode.channel import COMPLETED_WITHIN, OpencodeChannel
 from synapse.registry import INPUT_REQUIRED, PROCESSING, READY
 
 PLUGIN = Path(__file__).parents[2] / "synapse" / "agents" / "opencode" / "plugin.js"
 COMMAND = "touch a && echo b"
+ABORTED = {"name": "MessageAbortedError", "data": {"message": "Aborted"}}
 
 
 class Events:
@@ -126,9 +128,27 @@ class TestChannel:
     def test_an_abort_is_an_interrupt_whose_text_comes_after_it(self, events: Events) -> None:
         events.prompt("m1", "hello")
         events.message("m2", "assistant")
-        events("session.error", error={"name": "MessageAbortedError", "data": {"message": "Aborted"}})
-        (end,) = only(events.status("idle"), TurnEnded)
-        assert (end.outcome, end.denied) == ("interrupted", False)
+        events("session.error", error=ABORTED)
+        facts = events.status("idle")
+        assert states(facts) == [READY] and not only(facts, TurnEnded)
+        events.part("m2", text="word01 word02", time={"start": 1, "end": 2})
+        (end,) = only(events.message("m2", "assistant", time={"completed": 5}), TurnEnded)
+        assert (end.outcome, end.reply, end.denied) == ("interrupted", "word01 word02", False)
+        assert not only(events.status("idle"), TurnEnded), "it is reported twice"
+
+    @pytest.mark.parametrize("how", ["it is idle again", "time passes"])
+    def test_an_abort_before_the_first_word(
+        self, events: Events, how: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        events.prompt("m1", "hello")
+        events("session.error", error=ABORTED)
+        assert not only(events.status("idle"), TurnEnded) and not only(events.channel.poll(), TurnEnded)
+        if how == "time passes":
+            late = time.time() + COMPLETED_WITHIN
+            monkeypatch.setattr("synapse.agents.opencode.channel.time.time", lambda: late)
+        facts = events.channel.poll() if how == "time passes" else events.status("idle")
+        (end,) = only(facts, TurnEnded)
+        assert (end.outcome, end.reply) == ("interrupted", "") and not events.channel.unfinished()
 
     def test_an_api_error(self, events: Events) -> None:
         events.prompt("m1", "hello")

@@ -164,6 +164,15 @@ def test_a_model_may_say_so_too(qwen: Files) -> None:
     assert only(facts, TurnEnded)[0].reply == "[API Error: x"
 
 
+def test_events_that_are_removed_or_moved_away_in_a_turn_are_read_again_when_they_are_there(
+    qwen: Files,
+) -> None:
+    qwen.prompt()
+    qwen.path.rename(qwen.home / "away")
+    assert qwen.channel.poll() == [] and qwen.channel.unfinished()
+    assert only(qwen.message(said("Done.")), TurnEnded)[0].reply == "Done."
+
+
 def test_an_error_of_another_request_is_not_one_of_the_turn(qwen: Files) -> None:
     qwen.prompt()
     other = {**ERROR, "prompt_id": "classifier"}

@@ -194,6 +194,20 @@ def test_only_the_user_may_write_and_read(sandbox: Sandbox) -> None:
     assert os.stat(sandbox.way.replies).st_mode & 0o777 == 0o700
 
 
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can become another user")
+def test_another_user_cannot_forge_a_request_or_read_a_reply(sandbox: Sandbox) -> None:
+    code = (
+        "import os, sys; os.setgroups([]); os.setgid(65534); os.setuid(65534)\n"
+        "write = lambda path: os.open(path, os.O_WRONLY | os.O_NONBLOCK)\n"
+        "for act, path in ((write, sys.argv[1]), (os.listdir, sys.argv[2])):\n"
+        "    try: act(path)\n"
+        "    except PermissionError: print('refused')"
+    )
+    argv = [sys.executable, "-c", code, str(sandbox.way.fifo), str(sandbox.way.replies)]
+    done = subprocess.run(argv, cwd="/", capture_output=True, text=True)
+    assert done.stdout == "refused\nrefused\n", done.stderr
+
+
 def test_a_fifo_that_is_gone_is_named(sandbox: Sandbox) -> None:
     os.rename(sandbox.way.fifo, sandbox.way.fifo + "-")
     try:

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from synapse.agents import folders
 from tests.real import apart
-from tests.real.install import Installed
+from tests.real.install import Installed, cache
 
 SCRIPTS = Path(sys.executable).parent  # where `synapse` is
 
@@ -46,6 +46,8 @@ def prepared(name: str, installed: Installed, home: Path, cwd: Path, url: str) -
     assert module is not None, f"{name} has no offline.py"
     offline = module.prepare(home, cwd, url)
     env = {**_env(installed, home), **offline.env}
+    if name == "copilot":  # it unpacks itself, 235 MB: once for all tests, not into each home
+        env["COPILOT_PKG_CACHE_HOME"] = str(cache() / "copilot-unpacked")
     if name in apart.NAMES:
         env["PATH"] = f"{apart.folder_of(name)}:{env['PATH']}"
     return Cli(name, list(offline.args), env, offline.ready, offline.asks, offline.accept)

@@ -45,6 +45,8 @@ FOR_ALL = (
     "test_a_permission_prompt_is_answered_through_the_task",
     "test_a_permission_prompt_with_its_options",
     "test_a_task_and_its_exact_reply",
+    "test_another_conversation_and_a_compacted_one",
+    "test_escape_and_ctrl_c_interrupt_and_the_status_heals",
     "test_replies_are_exact_to_the_character",
 )
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 import pytest
 
 from synapse.registry import INPUT_REQUIRED, PROCESSING, READY
-from tests.real.clis import Cli
 from tests.real.model_server import ModelServer, expected
 from tests.real.scenarios import COMMAND, TOUCHED, WRITTEN, WRITTEN_TEXT
-from tests.real.wrapped import ENDED, Agent, Sender, wrapped
+from tests.real.wrapped import ENDED, Agent, Sender
 from tests.support.home import Home
 
 pytestmark = pytest.mark.parametrize("cli", ["aider"], indirect=True)
@@ -31,7 +30,7 @@ def test_replies_are_exact_and_an_interrupt_is_one(agent: Agent, home: Home, mod
     agent.driver.submit("hello #scenario:slow")
     agent.driver.wait_for("word03", 20)
     assert agent.status == PROCESSING
-    agent.driver.type(agent.stop)
+    agent.stop()
     agent.until(READY, 10)
     turn = agent.ended(len(scenarios) + 1, 10)
     assert turn["outcome"] == "interrupted" and turn["reply"].startswith("word01 word02"), turn
@@ -78,6 +77,13 @@ def test_who_denies_it_ends_the_task_as_denied(agent: Agent, home: Home, model: 
     done = sender.until(task)
     assert (done["state"], (done.get("error") or {}).get("code")) == ("canceled", "DENIED"), done
     assert not (home.work / WRITTEN).exists()
+    for scenario, unmade in (("tool", TOUCHED), ("write", WRITTEN)):
+        task = sender.send(f"hello #scenario:{scenario}")
+        sender.until(task, "input_required", *ENDED)
+        agent.driver.type("n\r")  # a human at its keyboard
+        done = sender.until(task)
+        assert (done["state"], (done.get("error") or {}).get("code")) == ("canceled", "DENIED"), done
+        assert not (home.work / unmade).exists()
     task = sender.send("again #scenario:write")
     sender.until(task, "input_required", *ENDED)
     sender.answer(task, "Yes")
@@ -91,17 +97,3 @@ def test_a_draft_of_two_lines_stays(agent: Agent, home: Home, model: ModelServer
     agent.driver.wait(lambda: agent.why["composer"]["text"] == "half\na li", "the draft", 20)
     assert sender.until(sender.send("hello #scenario:ping"))["state"] == "completed"
     agent.driver.wait(lambda: agent.why["composer"]["text"] == "half\na li", "the draft again", 20)
-
-
-def test_two_in_one_directory_do_not_mix(cli: Cli, home: Home, model: ModelServer) -> None:
-    with (
-        wrapped(cli, home, name="one", SYNAPSE_INITIAL_INSTRUCTIONS="off") as one,
-        wrapped(cli, home, name="two", SYNAPSE_INITIAL_INSTRUCTIONS="off") as two,
-    ):
-        senders = [Sender(agent, home) for agent in (one, two)]
-        for number in range(1, 5):
-            tasks = [s.send(f"hello #scenario:ping {number}{n}") for n, s in enumerate(senders)]
-            two.driver.rest(0.5)
-            for n, (sender, task) in enumerate(zip(senders, tasks, strict=True)):
-                assert sender.until(task)["artifacts"][0]["data"] == f"PONG-{number}{n}"
-                one.driver.rest(0.1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -16,9 +17,8 @@ from tests.support.home import Home
 ROUNDS = 20
 WITHIN = 0.5  # seconds between the two messages of a round, at the most
 
-AGAIN = {"claude": ["--continue"], "copilot": ["--continue"], "gemini": ["--resume", "latest"]}
-
-pytestmark = pytest.mark.parametrize("cli", ["claude", "copilot", "gemini"], indirect=True)
+AGAIN = {name: ["--continue"] for name in ("claude", "copilot", "opencode", "qwen")}
+AGAIN |= {"aider": ["--restore-chat-history"], "gemini": ["--resume", "latest"]}
 
 
 class Pair:
@@ -67,7 +67,7 @@ class Pair:
     def clear(self, which: int) -> None:
         agent = self.agents[which]
         self._ready(agent)
-        agent.driver.submit("/clear")
+        agent.driver.submit("/new" if agent.cli.name == "opencode" else "/clear")
         self.rest(1.5)
         self._ready(agent)
 
@@ -85,6 +85,7 @@ class Pair:
         return found
 
 
+@pytest.mark.parametrize("cli", ["claude", "copilot", "gemini"], indirect=True)
 def test_messages_within_half_a_second(cli: Cli, home: Home, model: ModelServer) -> None:
     with (
         wrapped(cli, home, name="one", SYNAPSE_INITIAL_INSTRUCTIONS="off") as one,
@@ -99,15 +100,21 @@ def test_messages_within_half_a_second(cli: Cli, home: Home, model: ModelServer)
                 pair.human(number // 4 % 2, number)
 
 
+@pytest.mark.parametrize("cli", AGAIN, indirect=True)
 def test_one_of_them_is_resumed(cli: Cli, home: Home, model: ModelServer) -> None:
+    """And then begins another conversation, beside messages and turns of a human."""
     with wrapped(cli, home, name="two", SYNAPSE_INITIAL_INSTRUCTIONS="off") as two:
         with wrapped(cli, home, name="one", SYNAPSE_INITIAL_INSTRUCTIONS="off") as one:
             Pair(home, one, two).round(1)
             done = Sender(one, home)
             assert done.until(done.send("hello #scenario:ping 5"))["state"] == "completed"
+        if cli.name == "opencode":  # what its empty composer shows is not there in a conversation
+            cli = replace(cli, ready="ctrl+p commands")
         with wrapped(cli, home, *AGAIN[cli.name], name="one", SYNAPSE_INITIAL_INSTRUCTIONS="off") as one:
             pair = Pair(home, one, two)
-            for number in range(2, 8):
+            for number in (2, 3):
                 pair.round(number)
-            pair.human(0, 8)
-            pair.human(1, 9)
+            pair.human(0, 4)
+            pair.clear(0)
+            pair.round(5)
+            pair.human(1, 6)

@@ -129,7 +129,7 @@ def test_a_tool_that_is_stopped_while_it_runs_was_not_denied(
     agent.driver.type(agent.cli.accept)
     agent.driver.wait((home.work / TOUCHED).exists, "the tool", 30)
     agent.driver.rest(0.5)
-    agent.driver.type(agent.stop)
+    agent.stop()
     done = sender.until(task)
     assert done["state"] == "canceled" and not done.get("error"), done
 
@@ -140,7 +140,7 @@ def test_escape_at_work_is_no_denial(agent: Agent, home: Home, model: ModelServe
     slow = sender.send("hello #scenario:silence-before")
     sender.until(slow, "working")
     agent.driver.rest(1)
-    agent.driver.type(agent.stop)
+    agent.stop()
     done = sender.until(slow)
     assert done["state"] == "canceled" and not done.get("error"), done
 

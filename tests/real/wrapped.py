@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from synapse.peers import control
-from synapse.profiles.loader import load_profile
+from synapse.profiles.loader import interrupt_steps, load_profile
 from synapse.registry import READY
 from synapse.selftest.driver import Driver
 from tests.real.clis import Cli
@@ -44,10 +44,21 @@ class Agent:
         assert isinstance(turns, list)
         return turns
 
-    @property
-    def stop(self) -> bytes:
-        """The keys with which a human stops a running turn."""
-        return load_profile(self.cli.name).interrupt_keys
+    def stop(self) -> None:
+        """Press the keys with which a human stops a running turn. opencode takes two Escapes for one key if
+        it has no time to read the first: a human presses them once more."""
+        for _ in range(2 if self.cli.name == "opencode" else 1):
+            for pause, keys in interrupt_steps(load_profile(self.cli.name)):
+                self.driver.rest(pause)
+                self.driver.type(keys)
+            if self.cli.name == "opencode" and self.is_ready_within(1.5):
+                return
+
+    def is_ready_within(self, seconds: float) -> bool:
+        until = time.monotonic() + seconds
+        while self.status != READY and time.monotonic() < until:
+            self.driver.rest(0.05)
+        return self.status == READY
 
     def until(self, status: str, patience: float = PATIENCE) -> None:
         deadline = time.monotonic() + patience

@@ -90,3 +90,30 @@ def test_codex_says_on_its_screen_what_the_human_did(line: str, denied: bool | N
     detector = ErrorDetector(look_of(load_profile("codex")), lambda _: None)
     cursor = (2, next(at for at, row in enumerate(rows) if row.startswith("› Ask")))
     assert detector.detect_denial(rows, cursor, True) is denied
+
+
+AIDER = """\
+────────────────────────────────────────────────────────────
+diff> hello
+
+I will touch a file.
+
+Tokens: 2.3k sent, 20 received.
+
+touch here && echo touched
+Run shell command? (Y)es/(N)o/(D)on't ask again [Yes]: {}
+────────────────────────────────────────────────────────────
+diff>
+"""
+
+
+@pytest.mark.parametrize(
+    ("answer", "denied"),
+    [("n", True), ("No", True), ("d", True), ("y", False), ("", False), ("nonsense", None)],
+)
+def test_the_answer_that_aider_shows(answer: str, denied: bool | None) -> None:
+    detector = ErrorDetector(look_of(load_profile("aider")))
+    rows = AIDER.format(answer).splitlines()
+    assert detector.detect_denial(rows, (6, len(rows) - 1), True) is denied
+    more = "Add command output to the chat? (Y)es/(N)o/(D)on't ask again [Yes]: n"
+    assert detector.detect_denial([*rows[:-2], more, *rows[-2:]], (6, len(rows)), True) is denied

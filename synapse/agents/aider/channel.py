@@ -101,6 +101,7 @@ class _Records:
 
     def __init__(self, path: str) -> None:
         self.path = path
+        self._inode = 0
         self._offset = 0
         self._rest = b""
         self._kind = ""
@@ -132,8 +133,10 @@ class _Records:
     def _read(self) -> bytes:
         try:
             with open(self.path, "rb") as file:
-                size = os.fstat(file.fileno()).st_size
-                self._offset = 0 if size < self._offset else self._offset
+                status = os.fstat(file.fileno())
+                if status.st_ino != self._inode or status.st_size < self._offset:  # it was begun again
+                    self._inode, self._offset, self._rest = status.st_ino, 0, b""
+                    self._kind, self._lines = "", []
                 file.seek(self._offset)
                 data = file.read()
             self._offset += len(data)

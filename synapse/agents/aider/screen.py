@@ -2,7 +2,13 @@
 
 from synapse.agents.look import ErrorLine, Look, Marks
 
+# What it does only with permission. A "no" to another question, such as to add the output of a command to the
+# chat, denies nothing.
+_ASKED = r"(?:Run shell commands?|Create new file|Edit the files|Allow edits to file .*)\? .*"
+
 LOOK = Look(
+    denied=(rf"(?i){_ASKED}\]: *(?:no?|d|don't|don't ask again)\s*$",),
+    permitted=(rf"(?i){_ASKED}(?:\]: *(?:y|yes|a|all)|\[yes\]:)\s*$",),
     about_above=(r"Create new file\?", r"Allow edits to file ", r"Add (?:file|URL) to the chat\?"),
     errors=(ErrorLine(r"(litellm\.\w+.*)", own=True),),
     after_error=(r"(?:Retrying in|The API provider|https?://)",),

@@ -21,6 +21,7 @@ from synapse.agents.facts import (
 from synapse.agents.requests import ToolRequest, tool_request
 from synapse.registry import INPUT_REQUIRED, PROCESSING, READY
 
+COMPLETED_WITHIN = 1.0  # seconds from an abort to the text that was said until then
 ACCEPTED_WITHIN = 3.0  # seconds from Enter to the event of the prompt; a key press may have submitted nothing
 _ABORTED = "MessageAbortedError"
 _ASKED = ("permission.asked", "question.asked")
@@ -47,6 +48,7 @@ class OpencodeChannel(Channel):
         self._texts: dict[str, str] = {}  # its texts, by part
         self._running = False  # a turn that began with a prompt
         self._outcome: dict[str, Any] | None = None  # the error that ends it
+        self._aborted = 0.0  # when it became idle after an abort; its text comes next
         self._rejected = False  # the human has denied a tool, and nothing was said since
         self._asked: dict[str, ToolRequest | None] = {}  # by the id of the question
         self._calls: dict[str, tuple[str, Mapping[str, Any]]] = {}  # tools by the id of the call
@@ -59,6 +61,8 @@ class OpencodeChannel(Channel):
 
     def poll(self) -> list[Fact]:
         """The first prompt of a session takes a moment to be accepted, and the screen looks idle."""
+        if self._aborted and time.time() - self._aborted >= COMPLETED_WITHIN:
+            return [self._end()]
         if not self._entered:
             return []
         if time.time() - self._entered < ACCEPTED_WITHIN:
@@ -111,7 +115,9 @@ class OpencodeChannel(Channel):
             self._summaries.add(number)
         elif number != self._answer:
             self._answer, self._texts = number, {}
-        return _tokens(info, number) if _object(info.get("time")).get("completed") else []
+        if not _object(info.get("time")).get("completed"):
+            return []
+        return [*_tokens(info, number), *([self._end()] if self._aborted else [])]
 
     def _part(self, part: Mapping[str, Any]) -> list[Fact]:
         message, key = text_of(part.get("messageID")), text_of(part.get("id"))
@@ -125,6 +131,7 @@ class OpencodeChannel(Channel):
             self._prompts[message] = self._running = True
             self._entered = 0.0
             self._outcome, self._rejected, self._answer, self._texts = None, False, "", {}
+            self._aborted = 0.0
             return [PromptAccepted(HOOK, text)]
         if not self._running or message in self._summaries or not text:
             return []
@@ -165,16 +172,25 @@ class OpencodeChannel(Channel):
         elif kind == "idle":
             self._asked.clear()
             if self._running:
-                facts.append(self._end())
+                facts += self._became_idle()
         return [*facts, StateSeen(HOOK, (_STATES[kind],), f"plugin session.status {kind}")]
 
+    def _became_idle(self) -> list[Fact]:
+        """The first time after an abort, what was said is not complete yet."""
+        aborted = self._outcome is not None and self._outcome.get("name") == _ABORTED
+        if aborted and not self._rejected and not self._aborted:
+            self._aborted = time.time()
+            return []
+        return [self._end()]
+
     def _end(self) -> Fact:
-        self._running = False
+        self._running, self._aborted = False, 0.0
+        said = "\n\n".join(self._texts.values())
         if self._outcome is not None and self._outcome.get("name") != _ABORTED:
             return TurnEnded(HOOK, "failed", None, self._outcome)
         if self._outcome is not None or self._rejected:
-            return TurnEnded(HOOK, "interrupted", denied=self._rejected)
-        return TurnEnded(HOOK, "completed", "\n\n".join(self._texts.values()))
+            return TurnEnded(HOOK, "interrupted", said, denied=self._rejected)
+        return TurnEnded(HOOK, "completed", said)
 
     def requests(self) -> Sequence[ToolRequest]:
         return [request for request in self._asked.values() if request is not None]

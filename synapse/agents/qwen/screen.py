@@ -10,5 +10,12 @@ LOOK = Look(
     dialog_ends=(r"[⠀-⣿] ?Waiting for user confirmation",),
     errors=(ErrorLine(r" *✕\s(.+)", own=True),),
     stopped=_STOPPED,
-    reply=Marks(answer="◆✕", status=(r" *[⠀-⣿] ?.*",), stopped=_STOPPED),
+    reply=Marks(
+        inner_echo=">",
+        answer="◆✕",
+        numbering="◆",
+        status=(r" *[⠀-⣿] ?.*",),
+        notice=(r"● Request cancelled\.", r"✓ [A-Z]\w* "),  # the latter is a tool, with its result below
+        stopped=_STOPPED,
+    ),
 )

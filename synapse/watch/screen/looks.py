@@ -41,8 +41,13 @@ def known() -> Look:
 
 
 def _built_in() -> dict[str, Look]:
+    """In a program that does not indent all of its conversation, an indented mark may begin a quotation."""
     looks = {name: _screen(name) for name in folders.built_in()}
-    return {name: look for name, look in looks.items() if look is not None}
+    return {
+        name: replace(look, reply=replace(look.reply, inner_echo=""))
+        for name, look in looks.items()
+        if look is not None
+    }
 
 
 def _screen(channel: str) -> Look | None:

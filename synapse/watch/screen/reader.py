@@ -8,7 +8,7 @@ from synapse.agents.generic.screen import PROMPT_ENDS
 from synapse.profiles.loader import Profile
 from synapse.terminal.screen import Screen
 from synapse.terminal.styles import style_of
-from synapse.watch.screen.composer import ComposerReader, Seen
+from synapse.watch.screen.composer import DRAFT, ComposerReader, Seen
 from synapse.watch.screen.echo import find_echo
 from synapse.watch.screen.errors import UNTOLD, DetectedError, ErrorDetector
 from synapse.watch.screen.looks import look_of
@@ -77,6 +77,11 @@ class ScreenReader:
 
     def was_stopped(self, prompt: str | None) -> bool:
         return self.errors.detect_interrupt(*self._shown(), prompt)
+
+    def is_taken_back(self, prompt: str | None) -> bool:
+        """Whether the composer has the prompt of a turn again."""
+        seen = self.composer()
+        return bool(prompt) and seen.state == DRAFT and (seen.text or "").split() == str(prompt).split()
 
     def denial(self) -> bool | None:
         """Whether the human denied what the agent asked for, if the end of the stopped turn says it."""

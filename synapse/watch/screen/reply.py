@@ -90,6 +90,7 @@ def find_reply(
     if mark_in(prompt) or lead.startswith(" "):  # a program may indent the whole conversation
         shift = min((_indent(line) for line in lines[begin:live] if line), default=0)
         lines[begin:live] = [line[shift:] for line in lines[begin:live]]
+        lead = lead.removeprefix(" " * shift)
     return ScreenReply(_reply(lines, begin, live, lead, label, marks, width), sure and ends_sure)
 
 
@@ -176,7 +177,8 @@ def _after_echo(
     squashed = [squash(line, ignored) for line in lines[first:live]]
     ends = list(accumulate(map(len, squashed)))
     shown = "".join(squashed)
-    marked = re.compile(rf" ?(?:[{FRAME}] ?)?[{re.escape(marks.echo)}]\s+(?=\S)")
+    inner = rf"| {{2}}[{re.escape(marks.inner_echo)}]" if marks.inner_echo else ""
+    marked = re.compile(rf"(?: ?(?:[{FRAME}] ?)?[{re.escape(marks.echo)}]{inner})\s+(?=\S)")
     others: list[tuple[bool, int, int]] = []  # whether it looks like this prompt, the line, the column
     for index in range(live - 1, first - 1, -1):
         line = lines[index]

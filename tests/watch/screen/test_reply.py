@@ -609,3 +609,37 @@ def test_the_bottom_of_an_unknown_program_is_no_reply() -> None:
     rows = [f"   ┃  {MESSAGE}", "", "   The answer.", "", *bottom[:-1], "  ~/src    tokens 31%"]
     found = find_reply(rows, MESSAGE, before=before)
     assert found == ScreenReply("The answer.", sure=False)
+
+
+QWEN = """\
+  > one
+
+  ◆ PONG-1
+
+  > two
+
+  ◆ I read.
+
+      1 a = 1
+      2 b = 2
+
+  ✓ Shell touch here
+    touched
+
+  ◆ Done.
+  ● Request cancelled.
+
+────────────────────────────────────────
+> {}
+────────────────────────────────────────
+  ➜ work · scripted
+"""
+
+
+def test_a_conversation_that_is_indented_as_a_whole() -> None:
+    marks = look_of(load_profile("qwen")).reply
+    rows = QWEN.format("").splitlines()
+    found = [find_reply(list(rows), prompt, 0, marks, width=40) for prompt in ("one", "two")]
+    assert [reply and reply.text for reply in found] == ["PONG-1", "I read.\n\na = 1\nb = 2\n\nDone."]
+    taken_back = find_reply(QWEN.format("three").splitlines(), "three", 0, marks, width=40)
+    assert taken_back is not None and taken_back.text == ""
