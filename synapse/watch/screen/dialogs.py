@@ -62,12 +62,15 @@ def asked(rows: Sequence[str], style: MenuStyle, look: Look, boxed: bool) -> Ask
     if not texts:
         return Asked()
     at, question, rest = _question(texts, look)
+    if cut and boxed and style.question_first and not matches(look.questions, question):
+        return Asked(detail="\n\n".join("\n".join(lines) for lines in texts), permission=True, hidden=True)
     others = ["\n".join(lines) for lines in texts]
     others[at] = rest
     if style.question_first and matches(look.questions, question):
         others, cut = others[at:], False
     detail = _without_tips("\n\n".join(text for text in others if text))
     whole = _about(shown, style) if detail else ""
+    question = question.removeprefix(style.mark[:1]).lstrip()  # some mark it as they mark an option
     whole = "" if whole == question else whole
     permission = is_permission(question, look)
     if not whole and permission and (quoted := _QUOTED.search(question)):

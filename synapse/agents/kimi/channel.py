@@ -1,0 +1,192 @@
+"""Kimi Code: the record of the session that it shows (`agents/main/wire.jsonl`)."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from synapse.agents.base import TRANSCRIPT, Channel, Surroundings, text_of
+from synapse.agents.errors import ReportedError
+from synapse.agents.facts import (
+    Denied,
+    Fact,
+    FileChanged,
+    PromptAccepted,
+    Said,
+    StateSeen,
+    ToolUsed,
+    TurnEnded,
+    tokens_used,
+)
+from synapse.agents.kimi.sessions import Record, Sessions, is_prompt, prompt_of
+from synapse.agents.requests import ToolRequest, tool_request
+from synapse.registry import INPUT_REQUIRED, PROCESSING, READY
+
+MAIN = "main"  # the agent of the conversation; others are its subagents
+EDITORS = ("Write", "Edit")  # the tools that change a file
+OUTCOMES = {"completed": "completed", "cancelled": "interrupted", "failed": "failed", "blocked": "failed"}
+INPUTS = ("inputOther", "inputCacheRead", "inputCacheCreation")
+COMPACTED = ("full_compaction.complete", "full_compaction.cancel")
+
+
+class KimiChannel(Channel):
+    name = "kimi"
+    tells = tells_all = True
+
+    def __init__(self, surroundings: Surroundings) -> None:
+        super().__init__(surroundings)
+        self._sessions = Sessions(surroundings)
+        kept = self.read_session()
+        if (path := text_of(kept.get("path"))) and isinstance(since := kept.get("since"), float):
+            self._sessions.follow(path, since)
+        self._read_early: list[Fact] = []
+        self._running = False
+        self._texts: list[str] = []  # of the step that is written now
+        self._asked: dict[str, ToolRequest | None] = {}  # questions without an answer
+        self._calls: dict[str, tuple[str, Mapping[str, Any]]] = {}  # tools that run
+
+    def submitted(self, text: str | None = None) -> None:
+        self._sessions.submitted(text)
+
+    def poll(self) -> list[Fact]:
+        facts, self._read_early = [*self._read_early, *self._read()], []
+        return facts
+
+    def _read(self) -> list[Fact]:
+        facts = self._take()
+        if not self._running and self._sessions.changes():  # it shows another session only between turns
+            path = self._sessions.path
+            self.keep_session(path.rpartition("/")[2], path=path, since=self._sessions.since)
+            facts += self._take()
+        return facts
+
+    def _take(self) -> list[Fact]:
+        records = self._sessions.read_new()
+        told = [self._record(record) for record in records if record.get("agentId", MAIN) == MAIN]
+        return [fact for facts in told for fact in facts]
+
+    def _record(self, record: Record) -> list[Fact]:
+        kind = text_of(record.get("type"))
+        if kind == "turn.prompt":
+            return self._prompted(record)
+        if kind == "context.append_loop_event":
+            event = record.get("event")
+            return self._step(event) if isinstance(event, dict) else []
+        if kind == "interaction.request":
+            return self._question(record)
+        if kind == "interaction.resolved":
+            return self._answered(record)
+        if kind == "turn.ended":
+            return self._ended(record)
+        if kind == "full_compaction.begin":
+            return [StateSeen(TRANSCRIPT, (PROCESSING,), f"record: {kind}")]
+        if kind in COMPACTED and not self._running:
+            return [StateSeen(TRANSCRIPT, (READY,), f"record: {kind}")]
+        return []
+
+    def _prompted(self, record: Record) -> list[Fact]:
+        self._running, self._texts = True, []
+        self._asked.clear()
+        self._calls.clear()
+        # Else a scheduled or finished task of its own has begun the turn.
+        accepted = PromptAccepted(TRANSCRIPT, prompt_of(record), if_idle=not is_prompt(record))
+        return [accepted, StateSeen(TRANSCRIPT, (PROCESSING,), "record: turn.prompt")]
+
+    def _step(self, event: Mapping[str, Any]) -> list[Fact]:
+        kind, key = event.get("type"), text_of(event.get("uuid"))
+        if kind == "step.begin":
+            self._texts = []
+        elif kind == "content.part":
+            part = event.get("part")
+            text = text_of(part.get("text")) if isinstance(part, dict) and part.get("type") == "text" else ""
+            self._texts += [text] if text else []
+            return [Said(TRANSCRIPT, "".join(self._texts), text_of(event.get("stepUuid")))] if text else []
+        elif kind == "tool.call":
+            return self._called(event)
+        elif kind == "tool.result":
+            return self._tool_ended(event)
+        elif kind == "step.end":
+            return _tokens(event.get("usage"), key)
+        return []
+
+    def _called(self, event: Mapping[str, Any]) -> list[Fact]:
+        name, key, given = text_of(event.get("name")), text_of(event.get("toolCallId")), event.get("args")
+        given = given if isinstance(given, dict) else {}
+        self._calls[key] = (name, given)
+        return [ToolUsed(TRANSCRIPT, name, key, given)]
+
+    def _tool_ended(self, event: Mapping[str, Any]) -> list[Fact]:
+        name, given = self._calls.pop(text_of(event.get("toolCallId")), ("", {}))
+        result, path = event.get("result"), text_of(given.get("path"))
+        failed = not isinstance(result, dict) or bool(result.get("isError"))
+        return [FileChanged(path)] if path and name in EDITORS and not failed else []
+
+    def _question(self, record: Record) -> list[Fact]:
+        asked = record.get("request")
+        approval = record.get("kind") == "approval" and isinstance(asked, dict)
+        self._asked[text_of(record.get("id"))] = _request(asked) if approval and asked else None
+        return [StateSeen(TRANSCRIPT, (INPUT_REQUIRED,), f"record: {record.get('kind')} requested")]
+
+    def _answered(self, record: Record) -> list[Fact]:
+        request = self._asked.pop(text_of(record.get("id")), None)
+        response = record.get("response")
+        refused = isinstance(response, dict) and response.get("decision") == "rejected"
+        denied: list[Fact] = [Denied(TRANSCRIPT, request.subject if request else "")] if refused else []
+        waits = INPUT_REQUIRED if self._asked else PROCESSING
+        return [*denied, StateSeen(TRANSCRIPT, (waits,), "record: answered")]
+
+    def _ended(self, record: Record) -> list[Fact]:
+        reason = text_of(record.get("reason"))
+        outcome = OUTCOMES.get(reason, "completed")
+        ready = StateSeen(TRANSCRIPT, (READY,), f"record: turn.ended ({reason})")
+        was_running, self._running = self._running, False
+        denied = bool(self._asked) if outcome == "interrupted" else None
+        self._asked.clear()
+        self._calls.clear()
+        if not was_running:
+            return [ready]
+        reply = "".join(self._texts) if outcome == "completed" else None
+        error = record.get("error")
+        told = {**error, "type": "error"} if isinstance(error, dict) else {"type": "error", "message": reason}
+        return [TurnEnded(TRANSCRIPT, outcome, reply, told if outcome == "failed" else None, denied), ready]
+
+    def requests(self) -> Sequence[ToolRequest]:
+        """Also what was written since the last poll: the dialog may be on the screen before that."""
+        self._read_early += self._read()
+        return [request for request in self._asked.values() if request is not None]
+
+    def unfinished(self) -> bool:
+        return self._running
+
+    @staticmethod
+    def read_error(event: Mapping[str, Any]) -> ReportedError | None:
+        if event.get("type") != "error":
+            return None
+        details = event.get("details")
+        status = details.get("statusCode") if isinstance(details, dict) else None
+        text, name = text_of(event.get("message")), text_of(event.get("code"))
+        return ReportedError(text, ends=True, name=name, status=status, known=True)
+
+    def missing(self) -> list[str]:
+        return [] if self._sessions.path else ["no session with a prompt of this agent has been found yet"]
+
+
+def _request(asked: Mapping[str, Any]) -> ToolRequest | None:
+    """The tool is called after the answer: what it would do is in `display`."""
+    name, display = text_of(asked.get("toolName")), asked.get("display")
+    shown = dict(display) if isinstance(display, dict) else {}
+    detail = shown.get("detail")
+    if shown.get("kind") == "generic" and isinstance(detail, dict):
+        shown = dict(detail)
+    given = {
+        key: value for key, value in shown.items() if key not in ("kind", "language", "operation", "cwd")
+    }
+    return tool_request(name, given)
+
+
+def _tokens(usage: object, key: str) -> list[Fact]:
+    counts = usage if isinstance(usage, dict) else {}
+    read = [counts.get(name) for name in INPUTS]
+    whole = {"input": sum(n for n in read if isinstance(n, int)), "output": counts.get("output")}
+    return tokens_used(whole, "input", "output", key)
+
+
+CHANNEL = KimiChannel
