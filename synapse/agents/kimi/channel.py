@@ -40,7 +40,10 @@ class KimiChannel(Channel):
         self._read_early: list[Fact] = []
         self._running = False
         self._texts: list[str] = []  # of the step that is written now
-        self._asked: dict[str, ToolRequest | None] = {}  # questions without an answer
+        self._step_key = ""
+        self._asked: dict[str, tuple[str, ToolRequest | None]] = {}  # without an answer: the call that waits
+        self._refused: set[str] = set()  # the calls that the human has denied
+        self._denied_in = ""  # the step of the last one, if no tool was called in a later step
         self._calls: dict[str, tuple[str, Mapping[str, Any]]] = {}  # tools that run
 
     def submitted(self, text: str | None = None) -> None:
@@ -83,8 +86,9 @@ class KimiChannel(Channel):
         return []
 
     def _prompted(self, record: Record) -> list[Fact]:
-        self._running, self._texts = True, []
+        self._running, self._texts, self._denied_in = True, [], ""
         self._asked.clear()
+        self._refused.clear()
         self._calls.clear()
         # Else a scheduled or finished task of its own has begun the turn.
         accepted = PromptAccepted(TRANSCRIPT, prompt_of(record), if_idle=not is_prompt(record))
@@ -93,7 +97,7 @@ class KimiChannel(Channel):
     def _step(self, event: Mapping[str, Any]) -> list[Fact]:
         kind, key = event.get("type"), text_of(event.get("uuid"))
         if kind == "step.begin":
-            self._texts = []
+            self._texts, self._step_key = [], key
         elif kind == "content.part":
             part = event.get("part")
             text = text_of(part.get("text")) if isinstance(part, dict) and part.get("type") == "text" else ""
@@ -110,6 +114,10 @@ class KimiChannel(Channel):
     def _called(self, event: Mapping[str, Any]) -> list[Fact]:
         name, key, given = text_of(event.get("name")), text_of(event.get("toolCallId")), event.get("args")
         given = given if isinstance(given, dict) else {}
+        if key in self._refused:
+            return []  # it is written as called, and is not run
+        if text_of(event.get("stepUuid")) != self._denied_in:
+            self._denied_in = ""
         self._calls[key] = (name, given)
         return [ToolUsed(TRANSCRIPT, name, key, given)]
 
@@ -122,36 +130,44 @@ class KimiChannel(Channel):
     def _question(self, record: Record) -> list[Fact]:
         asked = record.get("request")
         approval = record.get("kind") == "approval" and isinstance(asked, dict)
-        self._asked[text_of(record.get("id"))] = _request(asked) if approval and asked else None
+        request = _request(asked) if approval and asked else None
+        self._asked[text_of(record.get("id"))] = text_of(record.get("toolCallId")), request
         return [StateSeen(TRANSCRIPT, (INPUT_REQUIRED,), f"record: {record.get('kind')} requested")]
 
     def _answered(self, record: Record) -> list[Fact]:
-        request = self._asked.pop(text_of(record.get("id")), None)
+        call, request = self._asked.pop(text_of(record.get("id")), ("", None))
+        state = StateSeen(TRANSCRIPT, (INPUT_REQUIRED if self._asked else PROCESSING,), "record: answered")
         response = record.get("response")
-        refused = isinstance(response, dict) and response.get("decision") == "rejected"
-        denied: list[Fact] = [Denied(TRANSCRIPT, request.subject if request else "")] if refused else []
-        waits = INPUT_REQUIRED if self._asked else PROCESSING
-        return [*denied, StateSeen(TRANSCRIPT, (waits,), "record: answered")]
+        if not isinstance(response, dict) or response.get("decision") != "rejected":
+            return [state]
+        self._refused.add(call)
+        self._denied_in = "" if response.get("feedback") else self._step_key
+        return [Denied(TRANSCRIPT, request.subject if request else ""), state]
 
     def _ended(self, record: Record) -> list[Fact]:
+        """A turn that only says something after a denied tool has not done what it was asked for."""
         reason = text_of(record.get("reason"))
         outcome = OUTCOMES.get(reason, "completed")
         ready = StateSeen(TRANSCRIPT, (READY,), f"record: turn.ended ({reason})")
         was_running, self._running = self._running, False
-        denied = bool(self._asked) if outcome == "interrupted" else None
+        denied = bool(self._denied_in or self._asked)
+        reply = "".join(self._texts) if outcome == "completed" else None
         self._asked.clear()
         self._calls.clear()
         if not was_running:
             return [ready]
-        reply = "".join(self._texts) if outcome == "completed" else None
-        error = record.get("error")
-        told = {**error, "type": "error"} if isinstance(error, dict) else {"type": "error", "message": reason}
-        return [TurnEnded(TRANSCRIPT, outcome, reply, told if outcome == "failed" else None, denied), ready]
+        if outcome == "failed":
+            error = record.get("error")
+            told = {**error, "type": "error"} if isinstance(error, dict) else _untold(reason)
+            return [TurnEnded(TRANSCRIPT, outcome, error=told), ready]
+        if outcome == "interrupted" or self._denied_in:
+            return [TurnEnded(TRANSCRIPT, "interrupted", reply, denied=denied), ready]
+        return [TurnEnded(TRANSCRIPT, outcome, reply), ready]
 
     def requests(self) -> Sequence[ToolRequest]:
         """Also what was written since the last poll: the dialog may be on the screen before that."""
         self._read_early += self._read()
-        return [request for request in self._asked.values() if request is not None]
+        return [request for _, request in self._asked.values() if request is not None]
 
     def unfinished(self) -> bool:
         return self._running
@@ -166,7 +182,8 @@ class KimiChannel(Channel):
         return ReportedError(text, ends=True, name=name, status=status, known=True)
 
     def missing(self) -> list[str]:
-        return [] if self._sessions.path else ["no session with a prompt of this agent has been found yet"]
+        """Nothing before the first prompt, which makes the session."""
+        return ["no session has the prompt that was submitted"] if self._sessions.lost else []
 
 
 def _request(asked: Mapping[str, Any]) -> ToolRequest | None:
@@ -180,6 +197,10 @@ def _request(asked: Mapping[str, Any]) -> ToolRequest | None:
         key: value for key, value in shown.items() if key not in ("kind", "language", "operation", "cwd")
     }
     return tool_request(name, given)
+
+
+def _untold(reason: str) -> dict[str, Any]:
+    return {"type": "error", "message": f"the turn has ended: {reason}"}
 
 
 def _tokens(usage: object, key: str) -> list[Fact]:

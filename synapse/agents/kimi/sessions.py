@@ -31,6 +31,7 @@ class Sessions:
         self._began = self.since = surroundings.started_at  # earlier records are of earlier runs
         self.path = ""  # its folder
         self._wire: JsonlTail | None = None
+        self.lost = False  # a prompt was submitted, and no session has it
         self._guessed = False  # it was chosen by time, because nothing else was known
         self._entered = 0.0  # when Enter was pressed, until the prompt is found
         self._text: str | None = None  # what was submitted then, if that is known
@@ -45,7 +46,8 @@ class Sessions:
         self._entered, self._text = time.time(), text
 
     def follow(self, path: str, since: float) -> None:
-        self.path, self.since, self._wire = path, since, JsonlTail(os.path.join(path, WIRE))
+        self.path, self.since, self.lost = path, since, False
+        self._wire = JsonlTail(os.path.join(path, WIRE))
 
     def read_new(self) -> list[Record]:
         records: list[Record] = []
@@ -67,6 +69,7 @@ class Sessions:
         marked, waited = bool(mark_in(self._text)), time.time() - self._entered
         if waited > (GIVE_UP if marked else LATE):
             self._entered = 0.0
+            self.lost = not self.path and bool(self._text) and not (self._text or "").startswith(("/", "!"))
             return False
         if self.path and (self._text is None or (not marked and waited < OWN_FIRST)):
             return False
