@@ -67,7 +67,7 @@ def stop_codex(cli: Cli, home: Path) -> None:
             os.kill(json.loads(updater.read_text())["pid"], signal.SIGTERM)
 
 
-# aider (it calls no tools: it reads commands and edits from the text of a reply) and Kimi have their own tests.
+# aider (which calls no tools: it reads commands and edits from the text of a reply) and Kimi have their own.
 NAMES = ("claude", "codex", "gemini", "copilot")
 MORE = ("opencode", "qwen")  # only the tests that `conftest.py` names: the first of these starts slowly
 

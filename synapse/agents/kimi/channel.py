@@ -38,6 +38,7 @@ class KimiChannel(Channel):
         if (path := text_of(kept.get("path"))) and isinstance(since := kept.get("since"), float):
             self._sessions.follow(path, since)
         self._read_early: list[Fact] = []
+        self._begins = False  # a session is being made
         self._running = False
         self._texts: list[str] = []  # of the step that is written now
         self._step_key = ""
@@ -51,6 +52,9 @@ class KimiChannel(Channel):
 
     def poll(self) -> list[Fact]:
         facts, self._read_early = [*self._read_early, *self._read()], []
+        begun, self._begins = self._begins, self._sessions.begins()
+        if self._begins and not begun:
+            facts.append(StateSeen(TRANSCRIPT, (PROCESSING,), "the first prompt was submitted"))
         return facts
 
     def _read(self) -> list[Fact]:

@@ -14,7 +14,8 @@ LOOK = Look(
         answer="●✗",
         placeholder=(r"\[paste #\d+ [^\]]*\]",),
         status=(r" +[⠀-⣿🌑-🌘](?: .*)?$",),
-        notice=(r"   (?:Interrupted by user|Approved: |Rejected: )",),
+        notice=(r" *(?:Interrupted by user$|Approved: |Rejected: )",),
+        summary=(r" *Interrupted by user$",),
         tool=(r"(?:Ran|Running|Using|Used) ",),
     ),
 )

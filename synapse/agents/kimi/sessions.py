@@ -45,6 +45,14 @@ class Sessions:
             self._marks.add(mark)
         self._entered, self._text = time.time(), text
 
+    def begins(self) -> bool:
+        """Whether a prompt was submitted whose session is being made: the screen looks idle meanwhile."""
+        return bool(self._entered) and self._is_first(self._text)
+
+    def _is_first(self, text: str | None) -> bool:
+        """Whether this is a prompt, and no command of the CLI, and there is no session yet."""
+        return not self.path and text is not None and text.strip()[:1] not in ("", "/", "!")
+
     def follow(self, path: str, since: float) -> None:
         self.path, self.since, self.lost = path, since, False
         self._wire = JsonlTail(os.path.join(path, WIRE))
@@ -69,7 +77,7 @@ class Sessions:
         marked, waited = bool(mark_in(self._text)), time.time() - self._entered
         if waited > (GIVE_UP if marked else LATE):
             self._entered = 0.0
-            self.lost = not self.path and bool(self._text) and not (self._text or "").startswith(("/", "!"))
+            self.lost = self._is_first(self._text)
             return False
         if self.path and (self._text is None or (not marked and waited < OWN_FIRST)):
             return False

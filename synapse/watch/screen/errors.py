@@ -129,7 +129,10 @@ class ErrorDetector:
         for row in reversed(rows[:end]):
             if matches(self._look.stopped, row):
                 return True
-            if row and not matches(self._look.after_stop, row):
+            is_echo = row.lstrip()[:1] in tuple(
+                self._look.reply.echo
+            )  # what is above it is of an earlier turn
+            if row and (is_echo or not matches(self._look.after_stop, row)):
                 break
         return False
 
