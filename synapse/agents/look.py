@@ -51,10 +51,12 @@ class MenuStyle:
 
 @dataclass(frozen=True, slots=True)
 class ErrorLine:
-    """An error on the screen: its first group is the message. `own`: a reply cannot look like it."""
+    """An error on the screen: its first group is the message. `own`: a reply cannot look like it. `indented`:
+    it begins with a blank, as do rows that may follow an error."""
 
     pattern: str
     own: bool = False
+    indented: bool = False
 
 
 @dataclass(frozen=True, slots=True)

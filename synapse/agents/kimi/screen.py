@@ -1,6 +1,6 @@
-"""Kimi Code on the screen. Its channel reports its errors, but for those before the first prompt."""
+"""Kimi Code on the screen. Its channel reports its errors; without a login there is no session."""
 
-from synapse.agents.look import Look, Marks
+from synapse.agents.look import ErrorLine, Look, Marks
 
 LOOK = Look(
     pointer="❯→",
@@ -8,6 +8,7 @@ LOOK = Look(
     questions=(r"▶ \S.*\?",),
     permissions=(r"(?:Write this file|Stop this task|Ready to build with this plan)\?",),
     dialog_edges=(r" ─{10}",),
+    errors=(ErrorLine(r"   Error: (LLM not set, .+)", own=True, indented=True),),
     stopped=(r"   Interrupted by user",),
     reply=Marks(
         echo="✨",

@@ -148,5 +148,6 @@ def _question(paragraphs: list[list[str]], look: Look) -> tuple[int, str, str]:
 
 
 def _until_mark(text: str) -> tuple[str, str]:
+    text = re.sub(r"^\?\s+(?=\S)", "", text)  # a mark before the question
     match = re.match(r".*?[?？](?=\s|$)", text)
     return (match[0], text[match.end() :].strip()) if match else (text, "")

@@ -206,7 +206,11 @@ def _at_start(rows: Sequence[str], look: Look) -> Shown | None:
 
 def _shown(rows: Sequence[str], look: Look) -> Shown | None:
     at = len(rows) - 1
-    while at >= 0 and matches(look.after_error, rows[at]):
+    marks = tuple(look.reply.echo + look.reply.answer)
+    indented = [line for line in look.errors if line.indented]
+    while at >= 0 and matches(look.after_error, rows[at]) and not _match(indented, rows, at):
+        if rows[at][:1] == " " and rows[at][1:2] in marks:
+            return None  # a prompt or a reply, in a CLI that begins each row with a blank
         at -= 1
     if at < 0:
         return None
