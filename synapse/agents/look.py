@@ -31,6 +31,7 @@ class Composer:
     # Each of its rows begins with this, and so do a margin above and two rows below it. `below` is as wide as
     # the composer.
     bar: str = ""
+    edge: str = ""  # with `above`: at both ends of each of its rows, which is in a box
     mode: str = ""  # with `bar`: matches the row above `below` while it takes a shell command
 
 
@@ -50,10 +51,12 @@ class MenuStyle:
 
 @dataclass(frozen=True, slots=True)
 class ErrorLine:
-    """An error on the screen: its first group is the message. `own`: a reply cannot look like it."""
+    """An error on the screen: its first group is the message. `own`: a reply cannot look like it. `indented`:
+    it begins with a blank, as do rows that may follow an error."""
 
     pattern: str
     own: bool = False
+    indented: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +92,7 @@ class Look:
     permissions: tuple[str, ...] = ()  # questions that run something if the answer is yes
     about_above: tuple[str, ...] = ()  # questions of one line about a command or file in the lines above them
     hidden: tuple[str, ...] = ()  # rows that stand for what a dialog does not show
+    dialog_edges: tuple[str, ...] = ()  # rules above and below a dialog; a footer is below the second
     dialog_ends: tuple[str, ...] = ()  # last lines of a dialog that are not made of key hints
     fields: tuple[str, ...] = ()  # fields to type into that no hint announces
     errors: tuple[ErrorLine, ...] = ()  # the last thing above the composer

@@ -151,6 +151,7 @@ _COMPOSER = Section(
         "repeats": Boolean(),
         "unless": Regex(),
         "bar": Text(empty=False),
+        "edge": Text(empty=False),
         "mode": Regex(),
     },
     required=("first",),

@@ -99,10 +99,24 @@ def _fill_npm(path: Path, pins: dict[str, bytes], latest: bool) -> None:
             (staging / LOCK).write_bytes(pins[LOCK])
         command = "install" if latest else "ci"
         _run([_which("npm"), command, "--ignore-scripts", "--no-audit", "--no-fund"], staging)
+        _use_own_node(staging / "node_modules" / ".bin", path / "node_modules" / ".bin")
         staging.chmod(0o755)
         staging.rename(path)
     finally:
         shutil.rmtree(staging, ignore_errors=True)
+
+
+def _use_own_node(made: Path, final: Path) -> None:
+    """A CLI that needs a newer Node.js than the others has one among its pins, which only it uses."""
+    if not (made / "node").exists():
+        return
+    node = os.path.normpath(final / os.readlink(made / "node"))
+    (made / "node").unlink()
+    for program in made.iterdir():
+        script = program.resolve()
+        head, _, rest = script.read_bytes().partition(b"\n")
+        if head == b"#!/usr/bin/env node":
+            script.write_bytes(f"#!{node}\n".encode() + rest)
 
 
 def _python(name: str) -> Path:

@@ -69,12 +69,12 @@ def stop_codex(cli: Cli, home: Path) -> None:
             os.kill(json.loads(updater.read_text())["pid"], signal.SIGTERM)
 
 
-# aider calls no tools: it reads commands and edits from the text of a reply, and has tests of its own.
+# aider (which calls no tools: it reads commands and edits from the text of a reply) and Kimi have their own.
 NAMES = ("claude", "codex", "gemini", "copilot")
 MORE = ("opencode", "qwen")  # only the tests that `conftest.py` names: the first of these starts slowly
 
 CLIS: dict[str, Callable[[Installed, Path, Path, str], Cli]] = {
-    name: partial(prepared, name) for name in (*NAMES, *MORE, "aider")
+    name: partial(prepared, name) for name in (*NAMES, *MORE, "aider", "kimi")
 }
 
 

@@ -38,6 +38,7 @@ OTHER_PAGE = Seen(ABSENT, why="a page or dialog of it with an input of its own i
 OTHER_PROGRAM = Seen(ABSENT, why="another program has the terminal")
 ELSEWHERE = Seen(DIALOG, why="its composer is on the screen, but the cursor is not in it")
 
+_SCROLLED = re.compile(r"[↑↓] \d+ more")  # in the edge of a box, for the rows that it does not show
 _BLANK = " \u200b"  # a drawn cursor may have a zero-width space behind it
 
 # Joined, flag and skin tone emoji: programs and terminals count their cells differently.
@@ -55,6 +56,7 @@ class _Place:
     mode: str
     right: int  # the column after its last
     partial: bool = False  # something else is between its rows and its edge
+    scrolled: bool = False  # its edge says so
 
 
 class ComposerReader:
@@ -97,10 +99,10 @@ class ComposerReader:
             return Seen(EMPTY, why="its composer shows only its placeholder")
         if place.partial:
             return Seen(DRAFT, why="a list is above its composer")
-        if _may_scroll(place, screen):
+        if place.scrolled or _may_scroll(place, screen):
             return Seen(DRAFT, why="its composer may show only a part of the draft")
         beside = (cell.text for cells in rows[1:] for cell in cells.cells[: place.column])
-        if not place.box.repeats and any(text.strip(f" {place.box.bar}") for text in beside):
+        if not place.box.repeats and any(text.strip(place.box.bar + place.box.edge + " ") for text in beside):
             return Seen(DRAFT, why="its composer shows more than a draft")
         whole = "\n".join(typed)
         if any(patterns.search(pattern, whole) for pattern in self._pasted):
@@ -152,10 +154,16 @@ def _place(box: Composer, lines: Sequence[str], screen: Screen) -> _Place | None
     if head is None:
         return None
     column = width(head[0])
-    indented = box.repeats or all(not line[:column].strip() for line in lines[first + 1 : row + 1])
+    beside = (line[:column] for line in lines[first + 1 : row + 1])
+    indented = box.repeats or not any(text.strip(f"{box.edge} ") for text in beside)
     if not indented or screen.cursor[0] < column:
         return None
-    return _Place(box, first, end, column, head.groupdict().get("mode") or "", screen.size[0])
+    mode, right = head.groupdict().get("mode") or "", screen.size[0]
+    if not box.edge:
+        return _Place(box, first, end, column, mode, right)
+    edges = lines[first - 1] + lines[end]
+    right = width(lines[end].rstrip()) - 1
+    return _Place(box, first, end, column, mode, right, scrolled=_SCROLLED.search(edges) is not None)
 
 
 def _behind_bar(box: Composer, lines: Sequence[str], screen: Screen) -> _Place | None:

@@ -62,12 +62,15 @@ def asked(rows: Sequence[str], style: MenuStyle, look: Look, boxed: bool) -> Ask
     if not texts:
         return Asked()
     at, question, rest = _question(texts, look)
+    if cut and boxed and style.question_first and not matches(look.questions, question):
+        return Asked(detail="\n\n".join("\n".join(lines) for lines in texts), permission=True, hidden=True)
     others = ["\n".join(lines) for lines in texts]
     others[at] = rest
     if style.question_first and matches(look.questions, question):
         others, cut = others[at:], False
     detail = _without_tips("\n\n".join(text for text in others if text))
     whole = _about(shown, style) if detail else ""
+    question = question.removeprefix(style.mark[:1]).lstrip()  # some mark it as they mark an option
     whole = "" if whole == question else whole
     permission = is_permission(question, look)
     if not permission and not question.endswith(("?", "？")):
@@ -147,5 +150,6 @@ def _question(paragraphs: list[list[str]], look: Look) -> tuple[int, str, str]:
 
 
 def _until_mark(text: str) -> tuple[str, str]:
+    text = re.sub(r"^\?\s+(?=\S)", "", text)  # a mark before the question
     match = re.match(r".*?[?？](?=\s|$)", text)
     return (match[0], text[match.end() :].strip()) if match else (text, "")

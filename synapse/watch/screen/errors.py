@@ -129,7 +129,10 @@ class ErrorDetector:
         for row in reversed(rows[:end]):
             if matches(self._look.stopped, row):
                 return True
-            if row and not matches(self._look.after_stop, row):
+            is_echo = row.lstrip()[:1] in tuple(
+                self._look.reply.echo
+            )  # what is above it is of an earlier turn
+            if row and (is_echo or not matches(self._look.after_stop, row)):
                 break
         return False
 
@@ -203,7 +206,11 @@ def _at_start(rows: Sequence[str], look: Look) -> Shown | None:
 
 def _shown(rows: Sequence[str], look: Look) -> Shown | None:
     at = len(rows) - 1
-    while at >= 0 and matches(look.after_error, rows[at]):
+    marks = tuple(look.reply.echo + look.reply.answer)
+    indented = [line for line in look.errors if line.indented]
+    while at >= 0 and matches(look.after_error, rows[at]) and not _match(indented, rows, at):
+        if rows[at][:1] == " " and rows[at][1:2] in marks:
+            return None  # a prompt or a reply, in a CLI that begins each row with a blank
         at -= 1
     if at < 0:
         return None

@@ -152,8 +152,9 @@ def find_menu(
     rows: Sequence[str], cursor: Cursor | None, visible: bool | None, look: Look
 ) -> InputPrompt | None:
     """The menu or dialog at the bottom of the screen; the last of `rows` is not blank."""
-    hints, end = _footer(rows, look)
-    inside, boxed = _unboxed(rows[:end])
+    panel = _panel(rows, look)
+    hints, end = _footer(panel or rows, look)
+    inside, boxed = (list(panel[:end]), True) if panel else _unboxed(rows[:end])
     if hints and visible and cursor is not None and cursor[1] >= end:
         return None  # another program writes below the hints
     if boxed and not hints:
@@ -256,13 +257,23 @@ def _unboxed(rows: Sequence[str]) -> tuple[list[str], bool]:
     return [""] * top + inner, True
 
 
+def _panel(rows: Sequence[str], look: Look) -> list[str] | None:
+    """The rows of a dialog between two rules, in their places, and blank rows in place of all above. If there
+    is no rule above it, its top is not shown."""
+    edges = [n for n, row in enumerate(rows) if matches(look.dialog_edges, row)]
+    if not edges or edges[-1] < len(rows) - COMPOSER_FOOTER:
+        return None
+    top = edges[-2] + 1 if len(edges) > 1 else 0
+    return [*[""] * top, *rows[top : edges[-1]]]
+
+
 Found = tuple[MenuStyle, int, int, int, dict[int, tuple[int, str]]]
 
 
 @cache
 def _option_row(marks: str) -> re.Pattern[str]:
     mark = rf"(?:[{re.escape(marks)}]\s*)?"
-    return re.compile(rf"(?P<mark>\s*{mark})(?P<number>\d{{1,2}})[.)]\s*(?P<label>\S.*)")
+    return re.compile(rf"(?P<mark>\s*{mark})\[?(?P<number>\d{{1,2}})[.)\]]\s*(?P<label>\S.*)")
 
 
 def _options(rows: Sequence[str], look: Look) -> Found | None:

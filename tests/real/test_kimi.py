@@ -1,0 +1,130 @@
+"""Kimi Code inside Synapse. Nothing in its records names its process: what was typed shows which are ours."""
+
+from __future__ import annotations
+
+import pytest
+
+from synapse.registry import INPUT_REQUIRED, PROCESSING, READY
+from tests.real.clis import Cli
+from tests.real.model_server import ModelServer, expected
+from tests.real.scenarios import COMMAND, LONG_COMMAND, TOUCHED, WRITTEN, WRITTEN_TEXT
+from tests.real.wrapped import ENDED, Agent, Sender, knows, until, wrapped
+from tests.support.home import Home
+
+pytestmark = pytest.mark.parametrize("cli", ["kimi"], indirect=True)
+
+OPTIONS = ["Approve once", "Approve for this session", "Reject", "Reject with feedback"]
+
+
+def test_replies_are_exact_and_an_interrupt_is_one(agent: Agent, home: Home, model: ModelServer) -> None:
+    scenarios = ["markdown", "long200", "looks-like-a-prompt", "ping"]
+    for number, scenario in enumerate(scenarios, 1):
+        prompt = f"hello #scenario:{scenario}"
+        agent.driver.submit(prompt)
+        turn = agent.ended(number)
+        agent.until(READY)
+        assert (turn["reply"], turn["source"], turn["outcome"]) == (
+            expected(scenario),
+            "exact",
+            "completed",
+        ), turn
+        assert turn["prompt"] == prompt and turn["usage"]["output_tokens"] > 0
+    model.speed = 1
+    agent.driver.submit("hello #scenario:slow")
+    agent.driver.wait_for("word03", 20)
+    assert agent.status == PROCESSING
+    agent.driver.type(agent.stop)
+    agent.until(READY, 10)
+    turn = agent.ended(len(scenarios) + 1, 10)
+    assert turn["outcome"] == "interrupted" and turn["reply"].startswith("word01 word02"), turn
+    model.speed = 0.75
+    agent.driver.submit("hello #scenario:silence-middle")
+    agent.until(PROCESSING, 10)
+    seen = set()
+    while len(model.replies) < len(scenarios) + 2 or model.replies[-1].finished is None:
+        seen.add(agent.status)
+        agent.driver.rest(0.1)
+    assert seen == {PROCESSING}, "READY in the middle of a turn"
+    assert agent.ended(len(scenarios) + 2)["reply"] == expected("silence-middle")
+    agent.driver.submit("hello #scenario:error400")
+    turn = agent.ended(len(scenarios) + 3)
+    assert (turn["outcome"], turn["error"]["code"]) == ("failed", "API_ERROR"), turn
+    task = Sender(agent, home)
+    assert task.until(task.send("hello\nagain #scenario:ping 9"))["artifacts"][0]["data"] == "PONG-9"
+
+
+def test_a_permission_is_asked_with_its_subject_and_its_options(
+    agent: Agent, home: Home, model: ModelServer
+) -> None:
+    sender = Sender(agent, home)
+    task = sender.send("hello #scenario:tool")
+    asked = sender.until(task, "input_required", *ENDED)["prompt"]
+    assert agent.status == INPUT_REQUIRED and not (home.work / TOUCHED).exists()
+    assert (asked["question"], asked["subject"], asked["options"]) == ("Run this command?", COMMAND, OPTIONS)
+    sender.answer(task, "Approve once")
+    done = sender.until(task)
+    assert done["state"] == "completed" and (home.work / TOUCHED).exists(), done
+    for answer in ("Reject", "Approve once"):
+        task = sender.send("hello #scenario:write")
+        asked = sender.until(task, "input_required", *ENDED)["prompt"]
+        assert (asked["question"], asked["options"]) == ("Write this file?", OPTIONS), asked
+        assert asked["subject"] == f"Write {home.work / WRITTEN}" and "+ one" in asked["detail"], asked
+        sender.answer(task, answer)
+        done = sender.until(task)
+        if answer == "Reject":
+            assert (done["state"], (done.get("error") or {}).get("code")) == ("canceled", "DENIED"), done
+            assert not (home.work / WRITTEN).exists()
+    assert done["state"] == "completed" and (home.work / WRITTEN).read_text() == WRITTEN_TEXT, done
+    task = sender.send("hello #scenario:long-command")  # taller than the screen
+    asked = sender.until(task, "input_required", *ENDED)["prompt"]
+    assert asked["detail"].startswith(LONG_COMMAND) and "unseen" not in asked, asked
+    assert asked["subject"] == "for n in 1 2; do … (62 lines)"
+    agent.driver.type("\x1b")
+    assert sender.until(task)["error"]["code"] == "DENIED"
+
+
+def test_a_draft_of_two_lines_stays(agent: Agent, home: Home, model: ModelServer) -> None:
+    sender = Sender(agent, home)
+    agent.driver.type("\x1b[200~half\na li\x1b[201~")
+    agent.driver.wait(lambda: agent.why["composer"]["text"] == "half\na li", "the draft", 20)
+    assert sender.until(sender.send("hello #scenario:ping"))["state"] == "completed"
+    agent.driver.wait(lambda: agent.why["composer"]["text"] == "half\na li", "the draft again", 20)
+
+
+def test_two_in_one_directory_do_not_mix(cli: Cli, home: Home, model: ModelServer) -> None:
+    with (
+        wrapped(cli, home, name="one", SYNAPSE_INITIAL_INSTRUCTIONS="off") as one,
+        wrapped(cli, home, name="two", SYNAPSE_INITIAL_INSTRUCTIONS="off") as two,
+    ):
+        senders = [Sender(agent, home) for agent in (one, two)]
+        for number in range(1, 4):
+            tasks = [s.send(f"hello #scenario:ping {number}{n}") for n, s in enumerate(senders)]
+            two.driver.rest(0.5)
+            for n, (sender, task) in enumerate(zip(senders, tasks, strict=True)):
+                assert sender.until(task)["artifacts"][0]["data"] == f"PONG-{number}{n}"
+                one.driver.rest(0.1)
+        knows(one, home, "two")
+        one.driver.type("@two your turn #scenario:ping 77")
+        one.driver.rest(0.5)
+        one.driver.type("\r")
+        until(one, lambda: two.driver.pump(0.01) and "← two: replied" in one.driver.screen.text())
+        assert two.turns[-1]["reply"] == "PONG-77" and len(one.turns) == 3
+
+
+def test_another_conversation_is_followed(cli: Cli, home: Home, model: ModelServer) -> None:
+    with wrapped(cli, home, SYNAPSE_INITIAL_INSTRUCTIONS="off") as agent:
+        agent.driver.submit("hello #scenario:ping 1")
+        assert agent.ended(1)["reply"] == "PONG-1"
+        agent.until(READY)
+        agent.driver.submit("/new")
+        agent.driver.wait_for("Started a new session", 20)
+        agent.until(READY)
+        agent.driver.submit("hello #scenario:ping 2")
+        assert agent.ended(2)["reply"] == "PONG-2"
+        sender = Sender(agent, home)
+        assert sender.until(sender.send("hello #scenario:ping 3"))["artifacts"][0]["data"] == "PONG-3"
+    with wrapped(cli, home, "--continue", SYNAPSE_INITIAL_INSTRUCTIONS="off") as agent:
+        agent.driver.wait_for("PONG-3", 20)
+        agent.driver.submit("hello #scenario:ping 4")
+        turn = agent.ended(1)
+        assert (turn["prompt"], turn["reply"]) == ("hello #scenario:ping 4", "PONG-4"), agent.turns
