@@ -68,11 +68,12 @@ def stop_codex(cli: Cli, home: Path) -> None:
 
 
 # aider calls no tools: it reads commands and edits from the text of a reply, and has tests of its own.
+# Mistral Vibe has tests of its own too: it starts slowly.
 NAMES = ("claude", "codex", "gemini", "copilot")
 MORE = ("opencode", "qwen")  # only the tests that `conftest.py` names: the first of these starts slowly
 
 CLIS: dict[str, Callable[[Installed, Path, Path, str], Cli]] = {
-    name: partial(prepared, name) for name in (*NAMES, *MORE, "aider")
+    name: partial(prepared, name) for name in (*NAMES, *MORE, "aider", "vibe")
 }
 
 

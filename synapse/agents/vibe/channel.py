@@ -99,11 +99,15 @@ class VibeChannel(Channel):
             return _usage(payload)
         facts: list[Fact] = []
         changes = _in(payload, "delta")
-        for change in changes if isinstance(changes, list) else []:
+        changes = changes if isinstance(changes, list) else []
+        if any(_in(change, "state", "session", "parentSessionId") for change in changes):
+            self._children.add(session)
+            return []
+        for change in changes:
             if _in(change, "entry"):
                 facts += self._entry(_in(change, "entry"))
             elif _in(change, "state"):
-                facts += self._state(session, _in(change, "state"))
+                facts += self._state(_in(change, "state"))
         return facts
 
     def _entry(self, entry: object) -> list[Fact]:
@@ -160,10 +164,7 @@ class VibeChannel(Channel):
             facts.append(StateSeen(TRANSCRIPT, (PROCESSING,), "journal: its question was answered"))
         return facts
 
-    def _state(self, session: str, state: object) -> list[Fact]:
-        if _in(state, "session", "parentSessionId"):
-            self._children.add(session)
-            return []
+    def _state(self, state: object) -> list[Fact]:
         if _in(state, "session", "status", "type") == "running":
             says = INPUT_REQUIRED if self._asked else PROCESSING
             return [StateSeen(TRANSCRIPT, (says,), "journal: a turn is running")]
