@@ -23,6 +23,7 @@ class Composer:
     placeholder: bool = False
     hint: str = ""  # all of the text that it shows while it is empty, where its style does not tell
     margin: int = 0  # cells at the right that no text uses
+    least: int = 0  # rows that it always has: blank ones below the cursor are no part of a draft
     rows: int = 0  # with this many rows it may have scrolled; 0: it grows with its text
     half: bool = False  # on the alternate screen it grows to about half of the screen, and then scrolls
     repeats: bool = False  # each further row begins as the first, and text is cut where the row ends
@@ -46,6 +47,8 @@ class MenuStyle:
     letters: bool = False  # "(y)" after an option is its key; in other CLIs it may be the name of a folder
     question_first: bool = False  # the dialog begins with its question
     needs_hints: bool = False  # the mark is common in text: it counts only above key hints
+    # In a box: no mark is drawn, but the option that Enter takes has another background.
+    coloured: bool = False
     bar: str = ""  # before each row of the dialog, whose options are side by side; a colour marks one of them
 
 
@@ -94,6 +97,7 @@ class Look:
     hidden: tuple[str, ...] = ()  # rows that stand for what a dialog does not show
     dialog_edges: tuple[str, ...] = ()  # rules above and below a dialog; a footer is below the second
     dialog_ends: tuple[str, ...] = ()  # last lines of a dialog that are not made of key hints
+    below_dialogs: tuple[str, ...] = ()  # rows that are always at the bottom, also below the box of a dialog
     fields: tuple[str, ...] = ()  # fields to type into that no hint announces
     errors: tuple[ErrorLine, ...] = ()  # the last thing above the composer
     errors_below_echo: tuple[ErrorLine, ...] = ()  # directly under the message that failed

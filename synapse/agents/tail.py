@@ -2,6 +2,7 @@
 
 import json
 import os
+from collections.abc import Callable
 from typing import Any
 
 LINE_LIMIT = 32 * 1024 * 1024  # a longer line is skipped: it holds a pasted image, not a reply
@@ -9,10 +10,14 @@ READ_LIMIT = 64 * 1024 * 1024
 
 
 class JsonlTail:
-    """Survives rotation, truncation, disappearance, half-written and malformed lines."""
+    """Survives rotation, truncation, disappearance, half-written and malformed lines. Lines that are not
+    `wanted` are not parsed."""
 
-    def __init__(self, path: str, from_end: bool = False, offset: int = 0) -> None:
+    def __init__(
+        self, path: str, from_end: bool = False, offset: int = 0, wanted: Callable[[bytes], bool] = bool
+    ) -> None:
         self.path = path
+        self._wanted = wanted
         self.skipped = 0  # invalid lines
         self._inode: int | None = None
         self._offset = 0
@@ -51,7 +56,7 @@ class JsonlTail:
             self.skipped += 1
         objects = []
         for line in lines:
-            if not line.strip():
+            if not line.strip() or not self._wanted(line):
                 continue
             try:
                 value = json.loads(line)

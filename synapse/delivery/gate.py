@@ -68,10 +68,8 @@ class Gate:
         if found.state == ABSENT:
             return f"another program or page has the terminal: {found.why}", None
         if found.state == UNKNOWN:
-            return (
-                f"keys were typed since the last Enter, and what they did cannot be seen: {found.why}",
-                None,
-            )
+            why = f"keys were typed since the last Enter, and what they did cannot be seen: {found.why}"
+            return why, None if self.controller.observer.is_composer_current else KEY_PAUSE
         if found.state == DRAFT:
             return self._draft_in_the_way(found, quiet, holds_draft)
         return (TYPING, KEY_PAUSE - quiet) if quiet < KEY_PAUSE else ("", None)

@@ -145,6 +145,7 @@ _COMPOSER = Section(
         "placeholder": Boolean(),
         "hint": Regex(),
         "margin": Integer(0, 100),
+        "least": Integer(0, 100),
         "rows": Integer(0, 500),
         "half": Boolean(),
         "hidden_cursor": Boolean(),
@@ -163,6 +164,7 @@ _MENU = Section(
         "letters": Boolean(),
         "question_first": Boolean(),
         "needs_hints": Boolean(),
+        "coloured": Boolean(),
         "bar": Text(empty=False),
     },
     required=("mark",),
@@ -177,6 +179,7 @@ class IdleDetection(Record):
     pattern: str | None = field(Regex(names=MODE_NAMES), help="what the screen shows when it is idle")
     pattern_use: str = field(Choice("always", "startup_only"), "always", "when the pattern counts")
     timeout: float = field(Number(0.1, 600), 2.0, "seconds without output after which it is idle")
+    repaints: bool = field(Boolean(), False, "it goes on painting while it is idle: only the pattern tells")
 
 
 class InputPattern(Record):

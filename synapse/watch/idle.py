@@ -21,7 +21,9 @@ class IdleDetector:
         pattern_use: str = "always",
         timeout: float = 2.0,
         modes: dict[str, int] | None = None,
+        repaints: bool = False,
     ) -> None:
+        """`repaints`: it goes on painting while it is idle, so that a pattern counts without silence."""
         if strategy not in ("pattern", "timeout", "hybrid"):
             raise ValueError(f"strategy must be pattern, timeout or hybrid, not {strategy!r}")
         if strategy != "timeout" and not pattern:
@@ -34,6 +36,8 @@ class IdleDetector:
         self._started = False
         self.by_pattern = False  # whether the last idle was seen on the screen; else it was silence
         self._last_output: float | None = None
+        self._repaints = repaints
+        self._shown_since: float | None = None  # only kept if it repaints
 
     def output(self, now: float) -> None:
         self._last_output = now
@@ -44,6 +48,9 @@ class IdleDetector:
             return False  # no output yet
         quiet = now - self._last_output
         settled = quiet >= min(SETTLE, self.timeout)
+        if self._repaints:
+            self._shown_since = self._first_shown(now, text, mode)
+            settled = self._shown_since is not None and now - self._shown_since >= SETTLE
         if self._pattern_counts() and settled and self.shows_idle(text, mode):
             self._started = self.by_pattern = True
             return True
@@ -58,7 +65,19 @@ class IdleDetector:
             return None
         quiet = now - self._last_output
         marks = [SETTLE, self.timeout] if self._pattern_counts() else [self.timeout]
-        return min((mark - quiet for mark in marks if mark > quiet), default=None)
+        waits = [mark - quiet for mark in marks if mark > quiet]
+        if self._shown_since is not None and now - self._shown_since < SETTLE:
+            waits.append(SETTLE - (now - self._shown_since))
+        return min(waits, default=None)
+
+    def goes_on(self, text: Callable[[], str], mode: Callable[[int], bool]) -> bool:
+        """Whether output of an idle agent changes nothing: a blinking cursor, an animation."""
+        return self._repaints and self._pattern_counts() and self.shows_idle(text, mode)
+
+    def _first_shown(self, now: float, text: Callable[[], str], mode: Callable[[int], bool]) -> float | None:
+        if not self.shows_idle(text, mode):
+            return None
+        return now if self._shown_since is None else self._shown_since
 
     def _pattern_counts(self) -> bool:
         return self._uses_pattern and not (self._only_at_startup and self._started)

@@ -23,6 +23,7 @@ LONG_AGO = -1e9
 @dataclass
 class Moments:
     output: float = LONG_AGO
+    change: float = LONG_AGO  # the last output that is no repainting of an idle agent
     look: float = LONG_AGO
     poll: float = LONG_AGO
     key: float = LONG_AGO

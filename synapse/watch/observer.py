@@ -44,7 +44,9 @@ class Observer:
         self.knows = self._channel.knows  # see there
         self._on_status = on_status
         idle = profile.idle_detection
-        self._idle = IdleDetector(idle.strategy, idle.pattern, idle.pattern_use, idle.timeout, MODE_NAMES)
+        self._idle = IdleDetector(
+            idle.strategy, idle.pattern, idle.pattern_use, idle.timeout, MODE_NAMES, idle.repaints
+        )
         self._signals = SignalReader(profile, titles=channels)
         self._reader = ScreenReader(profile, screen, channel)
         self._line = PromptLine()
@@ -92,12 +94,15 @@ class Observer:
         """The agent has written, and the screen model has it already."""
         if self.prompt is not None and self.prompt.permission:
             self._last.asked = now
+        repaints = self.verdict.status == READY and self._only_repaints()
         self._last.output = now
+        if not repaints:
+            self._last.change = now
         self._idle.output(now)
         self._signals.read(self._screen, self._model, now)
         if not self._asks_on():
             self._last.unseen = True
-            if self.verdict.status != READY or not self._last.is_echo(now):
+            if self.verdict.status != READY or not (repaints or self._last.is_echo(now)):
                 self._last.entered, self._last.news = False, True
                 self._model.forget(SCREEN)  # what it shows is unknown until the next look
                 self._model.observe(SILENCE, PROCESSING, now, "output")
@@ -105,8 +110,8 @@ class Observer:
         self._end_marked(now)
 
     def quiet(self, now: float) -> float:
-        """Seconds without output."""
-        return self._last.quiet(now)
+        """Seconds without output, or with none but what an idle agent goes on painting."""
+        return now - self._last.change
 
     def event(self, event: Mapping[str, Any], now: float) -> None:
         self._take(self._channel.on_event(event), now)
@@ -176,7 +181,7 @@ class Observer:
     def check(self, now: float) -> float | None:
         """Do what is due now. Returns the seconds until the next check, if one is due."""
         if self._last.output == moments.LONG_AGO:  # a program may wait for input without a word
-            self._last.output, self._last.unseen = now, True
+            self._last.output, self._last.change, self._last.unseen = now, now, True
             self._idle.output(now)
         busy = self.turns.current is not None or self.verdict.status != READY
         if self._last.is_time_to_poll(now, busy, self._is_entered(now)):
@@ -281,6 +286,9 @@ class Observer:
         """Whether it shows the same question since the last look, and no key was pressed. Codex goes on
         writing, many times a second, while it asks about the tool of an MCP server."""
         return self.prompt is not None and self._last.is_seen and self._question() == self.prompt
+
+    def _only_repaints(self) -> bool:
+        return self._idle.goes_on(self._screen.text, self._screen.mode)
 
     def _listen(self, now: float) -> None:
         """Apply the idle strategy of the profile to the screen and to silence."""

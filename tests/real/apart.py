@@ -24,7 +24,7 @@ from tests.real.install import NotInstalled, _alone, _run, _which, cache
 PINS = Path(__file__).parent / "pins"
 NAMES = tuple(sorted(folder.name for folder in PINS.iterdir() if folder.is_dir()))
 PACKAGE, LOCK, WANTED, PINNED = "package.json", "package-lock.json", "requirements.in", "requirements.txt"
-PYTHONS = {"aider": ("3.12", "3.11", "3.10")}
+PYTHONS = {"aider": ("3.12", "3.11", "3.10"), "vibe": ("3.13", "3.12")}
 
 
 @once

@@ -69,12 +69,13 @@ def stop_codex(cli: Cli, home: Path) -> None:
             os.kill(json.loads(updater.read_text())["pid"], signal.SIGTERM)
 
 
-# aider (which calls no tools: it reads commands and edits from the text of a reply) and Kimi have their own.
+# aider (which calls no tools: it reads commands and edits from the text of a reply), Kimi and Mistral Vibe have
+# tests of their own.
 NAMES = ("claude", "codex", "gemini", "copilot")
 MORE = ("opencode", "qwen")  # only the tests that `conftest.py` names: the first of these starts slowly
 
 CLIS: dict[str, Callable[[Installed, Path, Path, str], Cli]] = {
-    name: partial(prepared, name) for name in (*NAMES, *MORE, "aider", "kimi")
+    name: partial(prepared, name) for name in (*NAMES, *MORE, "aider", "kimi", "vibe")
 }
 
 

@@ -93,6 +93,8 @@ class ComposerReader:
         at = row - place.first
         if 0 <= at < len(typed):  # blanks up to the cursor were typed
             typed[at] += " " * (column - place.column - width(typed[at]))
+        while len(typed) > max(at + 1, 1) and not typed[-1] and len(rows) <= place.box.least:
+            typed.pop()
         if not place.mode and not any(typed):
             return Seen(EMPTY, why="its composer is empty")
         if not place.mode and column == place.column and at == 0 and self._is_hint(typed, place.box):

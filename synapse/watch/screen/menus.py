@@ -35,11 +35,13 @@ _ESCAPE = re.compile(r"\s*\(esc(?: to \w+)?\)$", re.I)
 
 _KEY = (
     r"(?:enter|return|esc(?:ape)?|(?:shift|ctrl|alt)[+-]\w+|tab(?:/arrow keys)?|space|arrow keys|[a-z]"
-    r"|[↑↓←→⇆]+(?:/[↑↓←→]+)*)"
+    r"|[↑↓←→⇆]+(?:/(?:[↑↓←→]+|jk))*)"
 )
 _NAMED_KEYS = {"esc": "Escape", "escape": "Escape", "enter": "Enter", "return": "Enter"}
 _HINT = re.compile(rf"\(?(?:press |use )?(?P<key>{_KEY})(?: to)? +(?P<verb>\S.*?)[)….]*", re.I)
-_BETWEEN_HINTS = re.compile(rf"\s+[·•|]\s+|,\s+|\s+or\s+(?={_KEY}\s)|\s+(?=press )", re.I)
+_BETWEEN_HINTS = re.compile(
+    rf"\s+[·•|]\s+|,\s+|\s+or\s+(?={_KEY}\s)|\s+(?=press )|\s{{2,}}(?=(?:enter|esc) )", re.I
+)
 _SECRET = re.compile(r"password|passphrase|secret|token|api key|code here|パスワード", re.I)
 _LEAVES = re.compile(r"(?:go )?(?:back|cancel|close|continue|confirm|dismiss|exit|quit|skip|submit)\b", re.I)
 

@@ -16,9 +16,10 @@ from synapse.agents.look import Look
 from synapse.agents.requests import ToolRequest, one_line
 from synapse.keys import patterns
 from synapse.watch.screen import looks
+from synapse.watch.screen.coloured import Shade, with_marks
 from synapse.watch.screen.dialogs import matches
 from synapse.watch.screen.menus import LINE, Cursor, InputPrompt, composer, find_menu, screen_rows
-from synapse.watch.screen.side_by_side import Shade, find_side_by_side
+from synapse.watch.screen.side_by_side import find_side_by_side
 
 __all__ = ["TYPES", "InputPrompt", "InputRequiredDetector"]
 
@@ -118,7 +119,8 @@ class InputRequiredDetector:
         if composer(rows, cursor, cursor_visible, self._look) is not None:
             return None
         menu = find_side_by_side(rows, self._look, shade)
-        menu = menu or find_menu(rows, cursor, cursor_visible, self._look)
+        drawn = with_marks(rows, self._look, shade)
+        menu = menu or find_menu(drawn, cursor, cursor_visible, self._look)
         return menu or self._added_line(rows[-1].strip()) or self._line(rows, cursor)
 
     def _added_line(self, text: str) -> InputPrompt | None:

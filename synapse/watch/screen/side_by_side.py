@@ -4,15 +4,14 @@ No option has a key of its own: arrow keys move a coloured mark, and Enter takes
 """
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from synapse.agents.look import Look, MenuStyle
 from synapse.agents.requests import one_line
 from synapse.keys import patterns
+from synapse.watch.screen.coloured import Shade
 from synapse.watch.screen.dialogs import is_permission, paragraphs
 from synapse.watch.screen.menus import InputPrompt, key_hints
-
-Shade = Callable[[int, int], str]  # the background of the cell in a row and a column
 
 _PART = re.compile(r"\S+(?: \S+)*")  # what two blanks separate
 _SYMBOL = re.compile(r"^[^\w\s\"'(`/~.-]\s+")  # before the title of a dialog
