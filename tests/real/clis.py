@@ -69,8 +69,7 @@ def stop_codex(cli: Cli, home: Path) -> None:
             os.kill(json.loads(updater.read_text())["pid"], signal.SIGTERM)
 
 
-# aider (which calls no tools: it reads commands and edits from the text of a reply), Kimi and Mistral Vibe have
-# tests of their own.
+# Kimi, Mistral Vibe and aider (which calls no tools, it reads the text of a reply) have tests of their own.
 NAMES = ("claude", "codex", "gemini", "copilot")
 MORE = ("opencode", "qwen")  # only the tests that `conftest.py` names: the first of these starts slowly
 

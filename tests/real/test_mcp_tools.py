@@ -16,6 +16,9 @@ from tests.real.model_server import ModelServer
 from tests.real.wrapped import ENDED, Agent, Sender, wrapped
 from tests.support.home import Home
 
+PLACES = {"claude": ".claude.json", "gemini": ".gemini/settings.json", "copilot": ".copilot/mcp-config.json"}
+MORE: dict[str, dict[str, object]] = {"copilot": {"type": "local", "tools": ["*"]}}
+
 
 def configure(cli: Cli, home: Home) -> None:
     """Put the server into the CLI's own configuration."""
@@ -26,9 +29,10 @@ def configure(cli: Cli, home: Home) -> None:
                 f"[mcp_servers.{SERVER}]\ncommand = {json.dumps(command)}\nargs = {json.dumps(args)}\n"
             )
         return
-    path = home.path / {"claude": ".claude.json", "gemini": ".gemini/settings.json"}[cli.name]
-    settings = json.loads(path.read_text())
-    settings["mcpServers"] = {SERVER: {"command": command, "args": args}}
+    path = home.path / PLACES[cli.name]
+    settings = json.loads(path.read_text()) if path.exists() else {}
+    settings["mcpServers"] = {SERVER: {"command": command, "args": args, **MORE.get(cli.name, {})}}
+    path.parent.mkdir(exist_ok=True)
     path.write_text(json.dumps(settings))
 
 

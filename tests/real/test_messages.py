@@ -39,6 +39,10 @@ def screen_after_deleting(agent: Agent, text: str) -> str:
     agent.driver.rest(0.5)
     type_slowly(agent, "\x7f" * len(text))
     agent.driver.rest(1.0)
+    while text[:2] in agent.driver.screen.text():  # Copilot takes some late, and loses some
+        type_slowly(agent, "\x7f")
+        agent.driver.rest(0.3)
+    agent.driver.rest(1.0)
     return lasting(agent)
 
 
