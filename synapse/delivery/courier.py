@@ -20,7 +20,7 @@ from synapse.agents.base import mark_in
 from synapse.delivery import composer
 from synapse.delivery.carry import PROGRESS_INTERVAL, Carry, mark_of, read_rest
 from synapse.delivery.draft_stash import DraftStash
-from synapse.delivery.gate import Gate, content
+from synapse.delivery.gate import Gate, asking, content
 from synapse.delivery.instructions import Instructions
 from synapse.delivery.questions import Questions
 from synapse.delivery.typist import LEFT, Typist
@@ -142,11 +142,7 @@ class Delivery:
         """Why nothing can be typed now, and the seconds until that may change without an event."""
         controller = self.controller
         if controller.status == INPUT_REQUIRED:
-            prompt = controller.observer.prompt
-            asked = " ".join(prompt.prompt_text.split())[:80] if prompt else ""
-            is_menu = controller.observer.menu.is_open
-            what = "a menu is open at its terminal" if is_menu else "the agent asks something"
-            return f"{what}{f': {asked}' if asked else ''}", None
+            return asking(controller), None
         if controller.status != READY or controller.observer.turns.current is not None:
             unseen = self._began is None
             return "the agent has not shown yet that it takes input" if unseen else "the agent is busy", None

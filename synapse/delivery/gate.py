@@ -49,6 +49,15 @@ def content(controller: AgentTerminal) -> Content:
     return Content(DRAFT, typed if same else seen.text, is_shown=True, why=seen.why)
 
 
+def asking(controller: AgentTerminal, seen: str = "") -> str:
+    """That the agent asks something, and what; `seen` is what the screen shows where that is no question."""
+    prompt = controller.observer.prompt
+    asked = " ".join(prompt.prompt_text.split())[:80] if prompt else seen
+    is_menu = controller.observer.menu.is_open
+    what = "a menu is open at its terminal" if is_menu else "the agent asks something"
+    return f"{what}: {asked}" if asked else what
+
+
 @dataclass(eq=False, repr=False)
 class Gate:
     """`patience` is for a draft that the screen does not show whole; 0: drafts are never moved."""
@@ -64,7 +73,7 @@ class Gate:
         found = content(self.controller)
         quiet = self.clock() - self.controller.last_key
         if found.state == DIALOG:
-            return f"the agent asks something ({found.why})", None
+            return asking(self.controller, found.why), None
         if found.state == ABSENT:
             return f"another program or page has the terminal: {found.why}", None
         if found.state == UNKNOWN:

@@ -8,7 +8,9 @@ from typing import Any
 import pytest
 
 from synapse.delivery.gate import HALF_TYPED, KEY_PAUSE, SHOWN_PATIENCE, TYPING, Gate, content, has_text
+from synapse.watch.own_menu import OwnMenu
 from synapse.watch.screen.composer import ABSENT, DIALOG, DRAFT, EMPTY, UNKNOWN, Seen
+from synapse.watch.screen.questions import InputPrompt
 
 PATIENCE = 20.0
 
@@ -19,7 +21,7 @@ class Desk:
     def __init__(self, seen: Seen, quiet: float = 2.0, patience: float = PATIENCE) -> None:
         self.controller: Any = SimpleNamespace(
             composer=seen, draft=False, draft_text="", last_key=100.0 - quiet,
-            observer=SimpleNamespace(is_composer_current=True),
+            observer=SimpleNamespace(is_composer_current=True, prompt=None, menu=OwnMenu()),
         )  # fmt: skip
         controller: Any = self.controller
         self.gate = Gate(controller, patience, lambda: 100.0)
@@ -59,6 +61,14 @@ def test_a_draft_stays_if_it_is_unknown_or_may_not_move_or_another_is_out() -> N
 def test_without_a_composer_it_waits_and_says_what_was_seen(state: str) -> None:
     why, pause = Desk(Seen(state, why="what was seen"), quiet=1000).why()
     assert "what was seen" in why and pause is None
+
+
+def test_a_question_is_told_once_and_a_menu_as_one() -> None:
+    desk = Desk(Seen(DIALOG, why="it asks: 'Go?'"), quiet=1000)
+    desk.controller.observer.prompt = InputPrompt("Go?", "confirmation")
+    assert desk.why() == ("the agent asks something: Go?", None)
+    desk.controller.observer.menu.take_up()
+    assert desk.why() == ("a menu is open at its terminal: Go?", None)
 
 
 def test_unknown_counts_as_empty_without_keys_and_else_as_the_keys_say() -> None:
