@@ -43,7 +43,7 @@ def load(
     except FileNotFoundError:
         raise
     except (OSError, ValueError) as problem:
-        raise error(f"{path} cannot be read: {_reason(problem)}") from None
+        raise error(f"{path} cannot be read: {_reason(problem)}; make it readable") from None
     key = [_key(path, info), sys.hexversion, [files.changed_ns(source) for source in checker]]
     # The digest only keeps the names apart: the key holds the whole path.
     name = f"{os.path.basename(path)[:80]}-{sha256_hex(path)[:8]}.json"
@@ -69,7 +69,7 @@ def _read(path: str, info: os.stat_result, error: type[SynapseError]) -> tuple[s
             content = file.read(MAX_BYTES + 1)
             after = os.fstat(file.fileno())
     except OSError as problem:
-        raise error(f"{path} cannot be read: {_reason(problem)}") from None
+        raise error(f"{path} cannot be read: {_reason(problem)}; make it readable") from None
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as problem:

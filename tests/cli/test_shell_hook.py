@@ -152,11 +152,17 @@ class TestEveryShell:
             run(terminal, f"echo '<'{STATUS[shell]}'>'", "<3>")
             run(terminal, "@a --priority 9 x", "wants a number")
             run(terminal, f"echo '<'{STATUS[shell]}'>'", "<2>")
+            if shell == "fish":
+                rest(terminal, 1.1)  # it takes in its history once a second
             terminal.type("@a --return silent 60 x\r")
             terminal.wait_for("→ a:")
             terminal.type("\x03")
             terminal.wait_for("Cancel the task?")
             terminal.type("y\r")
+            terminal.wait_for("\n130%")
+            terminal.type("\x1b[A")  # the line is in the history, though its command was interrupted
+            terminal.wait_for("130% @a --return silent 60 x")
+            terminal.type("\x15")
             run(terminal, f"echo '<'{STATUS[shell]}'>'", "<130>")
         tasks = json.loads(home.run("tasks", "--json").stdout)
         sent = {part["text"] for task in tasks for part in task["message"]["parts"]}
