@@ -27,6 +27,7 @@ from synapse.watch.screen.questions import InputPrompt, InputRequiredDetector, e
 
 RECORDINGS = sorted(Path(__file__).parent.glob("recordings/*/*/session.cast.gz"))
 QUIET = 0.3
+WHOLE = 0.04  # the same for a CLI that repaints while it is idle: between two of its frames
 RULE = "─" * 100
 
 
@@ -143,7 +144,7 @@ def test_the_a2a_form_has_four_keys_and_more_only_when_there_is_more() -> None:
 # Recordings
 
 
-def moments(path: Path) -> Iterator[tuple[float, Screen, str]]:
+def moments(path: Path, quiet: float = QUIET) -> Iterator[tuple[float, Screen, str]]:
     """Each quiet moment of a recording: when it begins, the screen, and Codex's last word on its state."""
     with gzip.open(path, "rt") as file:
         head, *events = [json.loads(line) for line in file]
@@ -157,7 +158,7 @@ def moments(path: Path) -> Iterator[tuple[float, Screen, str]]:
         elif kind == "r":
             cols, _, rows = data.partition("x")
             screen.resize(int(cols), int(rows))
-        if end - at > QUIET:
+        if end - at > quiet:
             yield at, screen, state
 
 
@@ -170,9 +171,10 @@ def asked(screen: Screen, look: Look | None = None) -> InputPrompt | None:
 @pytest.mark.parametrize("path", RECORDINGS, ids=lambda p: f"{p.parent.parent.name}-{p.parent.name}")
 def test_every_quiet_moment_of_every_recording(path: Path) -> None:
     expected: list[dict[str, Any]] = json.loads((path.parent / "prompts.json").read_text())
-    look = look_of(built_in_profile(path.parent.parent.name))
+    profile = built_in_profile(path.parent.parent.name)
+    look = look_of(profile)
     seen = []
-    for at, screen, state in moments(path):
+    for at, screen, state in moments(path, WHOLE if profile.idle_detection.repaints else QUIET):
         prompt = asked(screen, look)
         span = next((span for span in expected if span["from"] <= at < span["until"]), None)
         assert (prompt is not None) == (span is not None), f"at {at}: {prompt}"

@@ -96,3 +96,10 @@ def test_no_bytes_make_it_fail(chunks: list[bytes]) -> None:
             with path.open("ab") as file:
                 file.write(chunk)
             assert all(isinstance(value, dict) for value in reader.read_new())
+
+
+def test_lines_that_are_not_wanted_are_not_parsed(tmp_path: Path) -> None:
+    path = tmp_path / "log.jsonl"
+    path.write_text('{"kind":"a"}\n{"kind":"b" and no JSON}\n')
+    tail = JsonlTail(str(path), wanted=lambda line: b'"a"' in line)
+    assert tail.read_new() == [{"kind": "a"}] and tail.skipped == 0

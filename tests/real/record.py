@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import argparse
 import tempfile
+from functools import partial
 from pathlib import Path
 
+from synapse.profiles.loader import load_profile
 from synapse.selftest.driver import Driver
 from tests.real.clis import CLIS
 from tests.real.install import install
@@ -24,9 +26,12 @@ def record(name: str, scenario: str, path: Path, speed: float = 1.0) -> None:
         with ModelServer(speed) as model:
             cli = CLIS[name](installed, home, work, model.url)
             with Driver(cli.argv, cli.env, work) as driver:
+                # One that repaints while it is idle is never silent.
+                repaints = load_profile(name).idle_detection.repaints
+                settle = partial(driver.rest, 2.0) if repaints else driver.settle
                 driver.wait_for(cli.ready, 60)
                 driver.mark("ready")
-                driver.settle()
+                settle()
                 driver.submit(f"hello #scenario:{scenario}")
                 if scenario == "tool":
                     driver.wait_for(cli.asks)
@@ -37,7 +42,7 @@ def record(name: str, scenario: str, path: Path, speed: float = 1.0) -> None:
                     driver.wait_for("TOOL-DONE")
                 driver.wait(lambda: model.answered, "reply", 60)
                 driver.mark("answered")
-                driver.settle()
+                settle()
                 driver.mark("end")
                 driver.save(path, f"{name}-{scenario}")
 

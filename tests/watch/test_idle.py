@@ -87,3 +87,19 @@ def test_wrong_settings_are_refused() -> None:
         IdleDetector("guess")
     with pytest.raises(ValueError, match="needs a pattern"):
         IdleDetector("hybrid")
+
+
+def test_one_that_repaints_is_idle_by_its_pattern_without_silence() -> None:
+    detector = IdleDetector("pattern", pattern="PROMPT", timeout=5, repaints=True)
+    shown = "PROMPT"
+
+    def idle_at(now: float) -> bool:
+        detector.output(now)  # the cursor blinks
+        return detector.is_idle(now, lambda: shown, lambda mode: False)
+
+    assert [idle_at(at / 10) for at in range(5)] == [False, False, False, True, True]
+    assert detector.goes_on(lambda: shown, lambda mode: False)
+    shown = "working"
+    assert not idle_at(0.5) and not detector.goes_on(lambda: shown, lambda mode: False)
+    shown = "PROMPT"
+    assert not idle_at(0.6) and idle_at(0.95)

@@ -9,6 +9,7 @@ from synapse.watch.screen.dialogs import matches
 Shade = Callable[[int, int], str]  # the background of the cell in a row and a column
 
 _OPTION = re.compile(r"(\s*│ *)  (?=\d{1,2}\. +\S)")
+_MARKED = re.compile(r"\s*│\s*[^\s\w]\s*\d{1,2}\. +\S")  # an option of a menu that has a mark of its own
 _LOWER_EDGE = ("╰", "└")
 _INSIDE = "│"
 
@@ -38,4 +39,6 @@ def _chosen(rows: Sequence[str], shade: Shade | None) -> tuple[int, int] | None:
     options = [(n, found.end(1)) for n in range(top, len(rows)) if (found := _OPTION.match(rows[n]))]
     if shade is not None:
         options = [(n, column) for n, column in options if shade(n, column) != shade(n, column - 1)]
+    elif any(_MARKED.match(row) for row in rows[top:]):
+        return None
     return options[0] if options else None

@@ -140,6 +140,8 @@ def _question(paragraphs: list[list[str]], look: Look) -> tuple[int, str, str]:
         for index, line in enumerate(lines):
             if matches(look.questions, line):
                 question, rest = _until_mark(" ".join(lines[index:]))
+                if not question.endswith(("?", "？")):  # a title, with what it is about below it
+                    question, rest = line, "\n".join(lines[index + 1 :])
                 return at, question, "\n".join(filter(None, [*lines[:index], rest]))
     for at, lines in nearest:
         question, rest = _until_mark(" ".join(lines))
