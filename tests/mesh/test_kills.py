@@ -167,7 +167,8 @@ IS_ROOT = os.geteuid() == 0
 
 
 @pytest.mark.skipif(not IS_ROOT, reason="a file system of its own can be mounted by root only")
-def test_a_server_whose_disk_is_full_says_so_and_serves_again_when_there_is_room() -> None:
+def test_a_server_whose_disk_is_full_says_so_and_serves_again_after_a_restart() -> None:
+    """nats-server does not use a stream again whose write has failed: docs/mesh.md says to restart it."""
     with new_home() as home:
         store = home.path / "synapse" / "mesh" / "server" / "jetstream"
         store.mkdir(parents=True, mode=0o700)
@@ -188,6 +189,7 @@ def test_a_server_whose_disk_is_full_says_so_and_serves_again_when_there_is_room
 
             asyncio.run(fill())
             subprocess.run(["mount", "-o", "remount,size=50m", str(store)], check=True)
+            made.kill_server()  # `mesh serve` starts it again
             wait(lambda: made.status("alpha")["problem"] == "", "the server", patience=90)
 
             async def store_one() -> None:
