@@ -112,6 +112,9 @@ def _messages(mesh: Mesh, names: list[str], kill_every: float = 0.0) -> Iterator
         async with limit:
             said = f"say {round_id}-{number}"
             task = await peers[routes[number]].send(said, wait=True, timeout=300, metadata={})
+            if task.text != f"{round_id}-{number}":
+                why = f"{task.status}, {task.text[-200:]!r}, {task.error}, {task.receipts[-3:]}"
+                print(f"message {number} to {routes[number][1]}: {why}", file=sys.stderr)
             return task.text
 
     async def main() -> list[str | BaseException]:

@@ -121,17 +121,25 @@ class Issuer:
     def __init__(self) -> None:
         self._operator = _keys(nkeys.PREFIX_BYTE_OPERATOR)
         self._account = _keys(nkeys.PREFIX_BYTE_ACCOUNT)
+        system = _public(_keys(nkeys.PREFIX_BYTE_ACCOUNT))
         unlimited = dict.fromkeys(
             ("subs", "data", "payload", "imports", "exports", "conn", "leaf", "mem_storage", "disk_storage",
              "streams", "consumer"), -1,
         )  # fmt: skip
+        plain = {
+            name: -1 for name in unlimited if "storage" not in name and name not in ("streams", "consumer")
+        }
         operator = _token(self._operator, _public(self._operator), {"type": "operator"})
         limits = {"type": "account", "limits": {**unlimited, "wildcards": True}}
         account = _public(self._account)
         self.config = {
             "operator": operator,
             "resolver": "MEMORY",
-            "resolver_preload": {account: _token(self._operator, account, limits)},
+            "system_account": system,
+            "resolver_preload": {
+                account: _token(self._operator, account, limits),
+                system: _token(self._operator, system, {"type": "account", "limits": plain}),
+            },
         }
 
     def credentials(self, expires: float = 0.0) -> str:

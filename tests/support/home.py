@@ -39,6 +39,7 @@ class Home:
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self.prefix: list[str] = []  # of every command: `ip netns exec …`
         self.work = path / "work"
         self.work.mkdir()
         self.env = {
@@ -60,12 +61,15 @@ class Home:
                 patch.setenv(key, self.env[key])
             yield
 
+    def command(self, *words: str) -> list[str]:
+        return [*self.prefix, *SYNAPSE, *words]
+
     def run(
         self, *words: str, check: bool = True, input: str = "", **more: str
     ) -> subprocess.CompletedProcess[str]:
         """`synapse …`, without a terminal."""
         done = subprocess.run(
-            [*SYNAPSE, *words],
+            self.command(*words),
             env={**self.env, **more},
             cwd=self.work,
             input=input,

@@ -13,7 +13,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
-from tests.support.home import SYNAPSE, Home, new_home, wait
+from tests.support.home import Home, new_home, wait
 
 
 def free_port() -> int:
@@ -48,7 +48,7 @@ class Mesh:
     def serve(self) -> None:
         home = self[self.first]
         self._serving = subprocess.Popen(
-            [*SYNAPSE, "mesh", "serve", "--machine", self.first, *self.options],
+            home.command("mesh", "serve", "--machine", self.first, *self.options),
             env=home.env, cwd=home.work, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
         )  # fmt: skip
         assert self._serving.stdout is not None

@@ -14,6 +14,8 @@ from synapse.peers.task import Json
 if TYPE_CHECKING:
     from nats.aio.client import Client
 
+CLOSED = 1.0  # seconds for a connection to be closed
+
 
 def credentials(member: Membership) -> Json:
     found: Json = {}
@@ -53,6 +55,10 @@ async def end(client: Client | None) -> None:
     if client is not None:
         transport = client._transport  # a client that was refused leaves it open
         with suppress(Exception):  # whatever is wrong with it, it is not used any more
-            await client.close()
+            async with asyncio.timeout(CLOSED):  # after a failed handshake the library waits for ever
+                await client.close()
+        for subscription in client._subs.values():  # left behind if the connection broke while it was closed
+            if subscription._wait_for_msgs_task is not None:
+                subscription._wait_for_msgs_task.cancel()
         if transport is not None:
             transport.close()  # type: ignore[no-untyped-call]

@@ -27,7 +27,7 @@ from synapse.peers.task import Json
 # Whether this process is a host: a host never waits, since one of them keeps the file (`mesh/watch.py`).
 is_kept = False
 
-FRESH = 15.0  # seconds that the file is good for
+FRESH = 5.0  # seconds that the file is good for; a host touches it every second
 LOOK = 5.0  # seconds at most until the bucket is read
 STALE_KEPT = 7 * 24 * 3600.0  # seconds that an agent is remembered whose machine sleeps
 _BATCH = 5000
@@ -164,6 +164,13 @@ class Roster:
 
     def find(self, name: str) -> MeshAgent:
         """`agent@machine`, where agent is a name, a type or the beginning of an id."""
+        try:
+            return self._found(name)
+        except NoSuchAgent:  # it may have started since the file was written
+            self._refresh(LOOK, fresh=0.0)
+            return self._found(name)
+
+    def _found(self, name: str) -> MeshAgent:
         wanted, _, machine = name.casefold().partition("@")
         there = [agent for agent in self.agents() if agent.machine == machine]
         for found in (
@@ -202,11 +209,11 @@ class Roster:
         if os.path.exists(self.path):
             os.utime(self.path)
 
-    def _refresh(self, patience: float) -> None:
+    def _refresh(self, patience: float, fresh: float = FRESH) -> None:
         if is_kept:
             return
         age = time.time() - files.changed_ns(self.path) / 1e9
-        if 0 <= age < FRESH:
+        if 0 <= age < fresh:
             return
         # In a thread: the caller may be in an event loop, and must not wait longer than this.
         reading = threading.Thread(target=self._read_in_thread, daemon=True)
