@@ -7,7 +7,7 @@ import tempfile
 from functools import partial
 from pathlib import Path
 
-from synapse.profiles.loader import load_profile
+from synapse.profiles.loader import interrupt_steps, load_profile
 from synapse.selftest.driver import Driver
 from tests.real.clis import CLIS
 from tests.real.install import install
@@ -15,8 +15,9 @@ from tests.real.model_server import ModelServer
 from tests.real.scenarios import NAMES, NOTES, NOTES_TEXT
 
 
-def record(name: str, scenario: str, path: Path, speed: float = 1.0) -> None:
-    """Start the CLI, put the scenario to it, agree to what it asks, and write what was seen."""
+def record(name: str, scenario: str, path: Path, speed: float = 1.0, stop: bool = False) -> None:
+    """Start the CLI, put the scenario to it, agree to what it asks, and write what was seen.
+    `stop`: press the keys that interrupt it after the third word."""
     installed = install()
     with tempfile.TemporaryDirectory(prefix="synt-", ignore_cleanup_errors=True) as folder:
         home = Path(folder)
@@ -40,7 +41,13 @@ def record(name: str, scenario: str, path: Path, speed: float = 1.0) -> None:
                     driver.mark("approve")
                     driver.type(cli.accept)
                     driver.wait_for("TOOL-DONE")
-                driver.wait(lambda: model.answered, "reply", 60)
+                if stop:
+                    driver.wait_for("word03", 60)
+                    for pause, keys in interrupt_steps(load_profile(name)):
+                        driver.rest(2 * pause)
+                        driver.type(keys)
+                else:
+                    driver.wait(lambda: model.answered, "reply", 60)
                 driver.mark("answered")
                 settle()
                 driver.mark("end")
@@ -53,8 +60,9 @@ def main() -> None:
     parser.add_argument("scenario", choices=NAMES)
     parser.add_argument("path", type=Path)
     parser.add_argument("--speed", type=float, default=1.0, help="factor on the scenario's delays")
+    parser.add_argument("--stop", action="store_true", help="interrupt the answer after its third word")
     given = parser.parse_args()
-    record(given.cli, given.scenario, given.path, given.speed)
+    record(given.cli, given.scenario, given.path, given.speed, given.stop)
 
 
 if __name__ == "__main__":

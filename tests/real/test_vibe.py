@@ -33,7 +33,7 @@ def test_replies_are_exact_and_an_interrupt_is_one(agent: Agent, home: Home, mod
     agent.driver.submit("hello #scenario:slow")
     agent.driver.wait_for("word03", 20)
     assert agent.status == PROCESSING
-    agent.driver.type(agent.stop)
+    agent.stop()
     agent.until(READY, 10)
     turn = agent.ended(len(scenarios) + 1, 10)
     assert turn["outcome"] == "interrupted" and turn["reply"].startswith("word01 word02"), turn

@@ -87,6 +87,10 @@ def find_reply(
             begin += first
     else:
         begin, lead = _after_echo(lines, first, live, prompt, marks, label)
+    if bars := _bars(marks):  # the end of the echo, and tools
+        said = [line for line in lines[begin:live] if line.lstrip()[:1] not in bars]
+        lines[begin:live] = said
+        live = begin + len(said)
     if mark_in(prompt) or lead.startswith(" "):  # a program may indent the whole conversation
         shift = min((_indent(line) for line in lines[begin:live] if line), default=0)
         lines[begin:live] = [line[shift:] for line in lines[begin:live]]
@@ -130,12 +134,26 @@ def _live_area(lines: list[str], marks: Marks) -> tuple[int, str]:
                 return index, ""
         if not closed and _is_edge(line, marks):
             closed, below = True, 0
+            if (top := _bar_top(lines, index, marks)) < index:
+                return top, ""
         below += line != ""
         if below > DRAFT_ROWS or line[:1] == "╭" or _is_marked(line, marks):
             break
     if last >= 0 and _PROMPT.fullmatch(lines[last]):
         return last, lines[last]
     return last + 1, ""
+
+
+def _bars(marks: Marks) -> tuple[str, ...]:
+    """What is before each row of a prompt and of the composer, where that is a bar."""
+    return tuple(set(marks.inner_echo) & set(FRAME))
+
+
+def _bar_top(lines: list[str], edge: int, marks: Marks) -> int:
+    """Where a composer behind a bar begins, above its lower edge."""
+    while edge and lines[edge - 1].lstrip()[:1] in _bars(marks):
+        edge -= 1
+    return edge
 
 
 def _is_rule(line: str) -> bool:
