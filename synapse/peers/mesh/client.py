@@ -57,8 +57,5 @@ async def end(client: Client | None) -> None:
         with suppress(Exception):  # whatever is wrong with it, it is not used any more
             async with asyncio.timeout(CLOSED):  # after a failed handshake the library waits for ever
                 await client.close()
-        for subscription in client._subs.values():  # left behind if the connection broke while it was closed
-            if subscription._wait_for_msgs_task is not None:
-                subscription._wait_for_msgs_task.cancel()
         if transport is not None:
             transport.close()  # type: ignore[no-untyped-call]
