@@ -154,6 +154,8 @@ class CopilotChannel(Channel):
                     text_of(call.get("toolCallId")),
                     call.get("arguments"),
                 )
+                if server := text_of(call.get("mcpServerName")):
+                    name = f"mcp__{server}__{text_of(call.get('mcpToolName'))}"  # as the others name it
                 facts.append(ToolUsed(TRANSCRIPT, name, key, given if isinstance(given, dict) else {}))
                 self._take_call(name, key, given)
         return facts

@@ -5,6 +5,7 @@ from synapse.agents.look import Look, Marks
 LOOK = Look(
     pointer="❯",
     line_marks="●✗",
+    permissions=(r"Do you want to (?:use|edit|write|read|fetch|access)\b",),
     stopped=(r" ● Operation cancelled by user",),
     after_stop=(r" \S",),
     reply=Marks(
