@@ -234,6 +234,7 @@ class MeshPeer:
         if isinstance(whole := document.get("task"), dict):
             told = A2ATask.from_dict(whole)
             task.receipts, task.created_at, task.context_id = told.receipts, told.created_at, told.context_id
+            task.artifacts.clear()  # it has them all, and names them otherwise than the events do
             found = list(events_of(whole))
         else:
             found = [(str(document.get("event")), document.get("data") or {})]
