@@ -63,6 +63,5 @@ def _of_command_line(name: str) -> object:
     """The server itself, which others import from there too: sse-starlette sets a method of it."""
     if name != "Server":
         raise AttributeError(name)
-    from uvicorn.server import Server
-
-    return Server
+    server: object = importlib.import_module("uvicorn.server").Server
+    return server

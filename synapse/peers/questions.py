@@ -54,7 +54,7 @@ async def find_question(registry: AgentRegistry, question_id: str, patience: flo
     if 0 < len(question_id) < SHORTEST and any(
         str(each.question.get("id")).startswith(question_id) for each in found
     ):
-        raise TargetError(f"write at least {SHORTEST} characters of the id that begins with {question_id!r}.")
+        raise TargetError(f"{question_id!r} is too short: write at least {SHORTEST} characters of the id.")
     unheard = f" ({', '.join(silent)} did not answer)" if silent else ""
     raise SynapseError(f"nobody asks a question {question_id!r}{unheard}: `synapse questions` lists them.")
 

@@ -94,7 +94,7 @@ class Observer:
         """The agent has written, and the screen model has it already."""
         if self.prompt is not None and self.prompt.permission:
             self._last.asked = now
-        repaints = self.verdict.status == READY and self._only_repaints()
+        repaints = self.verdict.status == READY and self._idle.goes_on(self._screen.text, self._screen.mode)
         self._last.output = now
         if not repaints:
             self._last.change = now
@@ -286,9 +286,6 @@ class Observer:
         """Whether it shows the same question since the last look, and no key was pressed. Codex goes on
         writing, many times a second, while it asks about the tool of an MCP server."""
         return self.prompt is not None and self._last.is_seen and self._question() == self.prompt
-
-    def _only_repaints(self) -> bool:
-        return self._idle.goes_on(self._screen.text, self._screen.mode)
 
     def _listen(self, now: float) -> None:
         """Apply the idle strategy of the profile to the screen and to silence."""
