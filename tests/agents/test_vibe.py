@@ -170,16 +170,21 @@ def test_the_turns_of_several_files_come_once_each(channel: VibeChannel, session
     assert channel.poll() == []
 
 
-def test_a_denial_lets_the_turn_go_on(channel: VibeChannel, session: Session) -> None:
+@pytest.mark.parametrize("goes_on", [False, True], ids=["it only says something", "it calls another tool"])
+def test_a_turn_after_a_denial(channel: VibeChannel, session: Session, goes_on: bool) -> None:
     session.prompt("do it")
     session.effect("running")
     session.ask()
     session.answer("deny")
     facts = channel.poll()
     assert Denied(TRANSCRIPT, "touch x") in facts and last_state(facts) == (PROCESSING,)
-    session.message("assistant", "Then not.", "t1")
+    if goes_on:
+        session.effect("completed")
+        session.effect("running")
+    session.message("assistant", "Then so.", "t1")
     session.state("t1", "completed")
-    assert TurnEnded(TRANSCRIPT, "completed", "Then not.") in channel.poll()
+    denied = TurnEnded(TRANSCRIPT, "interrupted", "Then so.", denied=True)
+    assert (TurnEnded(TRANSCRIPT, "completed", "Then so.") if goes_on else denied) in channel.poll()
 
 
 @pytest.mark.parametrize(("answers", "denied"), [([], True), (["deny"], True), (["approve"], False)])

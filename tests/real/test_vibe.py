@@ -66,9 +66,9 @@ def test_a_command_is_run_only_after_the_question_has_named_it(
     assert agent.status == INPUT_REQUIRED and not (home.work / TOUCHED).exists()
     assert (asked["subject"], asked["options"]) == (COMMAND, OPTIONS), asked
     sender.answer(task, "Deny")
-    done = sender.until(task)  # the turn goes on, and its model says what it does instead
-    assert done["state"] == "completed" and not (home.work / TOUCHED).exists(), done
-    assert "tool_denied" in done["artifacts"][0]["data"]
+    done = sender.until(task)  # its model is told, and says something
+    assert (done["state"], done["error"]["code"]) == ("canceled", "DENIED"), done
+    assert COMMAND in done["error"]["message"] and not (home.work / TOUCHED).exists(), done
     task = sender.send("again #scenario:tool")
     sender.until(task, "input_required", *ENDED)
     sender.answer(task, "Allow once")

@@ -49,7 +49,7 @@ class VibeChannel(Channel):
         self._turn = ""  # the one that is running
         self._final: str | None = None  # its last message, if no tool was called after it
         self._asked: dict[str, ToolRequest | None] = {}  # open questions
-        self._refused = False  # the last answer of the human was no
+        self._refused = False  # the last answer of the human was no, and no tool was called since
         self._running: dict[str, str] = {}  # effects, and the file that each changes
 
     def submitted(self, text: str | None = None) -> None:
@@ -146,6 +146,7 @@ class VibeChannel(Channel):
         if status in OPEN:
             path = text_of(given.get("file_path") or given.get("path"))
             self._running[key], self._final = path if name in EDITORS else "", None
+            self._refused = False
             return [ToolUsed(TRANSCRIPT, name, key, given)]
         path = self._running.pop(key, "")
         return [FileChanged(path)] if path and status == "completed" else []
@@ -173,6 +174,7 @@ class VibeChannel(Channel):
         return [self._end(turn), ready] if self._turn and _in(turn, "id") == self._turn else [ready]
 
     def _end(self, turn: object) -> Fact:
+        """A turn that only says something after a denied tool has not done what it was asked for."""
         outcome, error = text_of(_in(turn, "status")), _in(turn, "error")
         reply, denied = self._final, self._refused or bool(self._asked)
         self._turn, self._final = "", None
@@ -183,6 +185,8 @@ class VibeChannel(Channel):
         if outcome == "failed":
             told = error if isinstance(error, dict) else {}
             return TurnEnded(TRANSCRIPT, outcome, error={**told, "type": ERROR})
+        if self._refused:
+            return TurnEnded(TRANSCRIPT, "interrupted", reply, denied=True)
         return TurnEnded(TRANSCRIPT, "completed", reply)
 
     @staticmethod
