@@ -17,7 +17,7 @@ from tests.support.home import Home
 ROUNDS = 20
 WITHIN = 0.5  # seconds between the two messages of a round, at the most
 
-AGAIN = {name: ["--continue"] for name in ("claude", "copilot", "opencode", "qwen")}
+AGAIN = {name: ["--continue"] for name in ("claude", "copilot", "opencode", "qwen", "vibe")}
 AGAIN |= {"aider": ["--restore-chat-history"], "gemini": ["--resume", "latest"]}
 
 
