@@ -90,8 +90,9 @@ async def hand_over(machine: Machine) -> None:
             await _send(told)
         except WaitTimeout:
             return
-        except SynapseError as error:
-            failed = {**told, "failure": str(error), "failed_at": time.time()}
+        except (SynapseError, KeyError, TypeError, ValueError) as error:
+            failure = str(error) if isinstance(error, SynapseError) else "its file is damaged: send it again."
+            failed = {**told, "failure": failure, "failed_at": time.time()}
             files.replace(path.removesuffix(WAITING) + FAILED, jsontext.dumps(failed).encode())
         os.unlink(path)
 
