@@ -31,10 +31,11 @@ def main(argv: list[str]) -> int:
         raise SynapseError(
             f"cannot create {options.folder} ({error.strerror}): name a new folder."
         ) from error
-    say(f"recording {entry['name']} into {options.folder}; Ctrl-C ends it")
     lines: list[str] = []
     try:
         for line in control.stream(entry, "/terminal/recording"):
+            if not lines:  # from here on everything is recorded
+                say(f"recording {entry['name']} into {options.folder}; Ctrl-C ends it")
             lines.append(line)
     except KeyboardInterrupt:
         pass
