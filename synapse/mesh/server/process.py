@@ -18,7 +18,8 @@ from synapse.peers.mesh.link import MeshError, linked, load_client
 START = 15.0  # seconds for the server to accept connections
 STOP = 10.0  # seconds for it to write what it has
 AGAIN = 0.1  # seconds before a server that has ended by itself is started again
-TOO_OFTEN = 5  # starts in a row after which the server has not accepted a connection
+TOO_OFTEN = 5  # starts in a row after which the server was not ready
+READY = b"Server is ready"  # what it writes to its log
 
 
 def find_binary() -> str:
@@ -59,7 +60,6 @@ class Server:
         self._process: asyncio.subprocess.Process | None = None
         self._ended = asyncio.Event()
         self._making: asyncio.Task[None] | None = None
-        self._has_served = False  # since its last start
 
     async def run(self) -> None:
         loop = asyncio.get_running_loop()
@@ -72,12 +72,12 @@ class Server:
         failures = 0
         try:
             while not self._ended.is_set():
-                self._has_served = False
+                logged = _size_of_log()
                 await self._serve_once()
                 if self._ended.is_set():
                     break
-                # One that has served and was killed, however often, serves again.
-                failures = 0 if self._has_served else failures + 1
+                # One that was ready and was killed, however often and soon, serves again.
+                failures = 0 if _was_ready(logged) else failures + 1
                 if failures >= TOO_OFTEN:
                     raise SynapseError(f"the server ends again and again: see {path_of('nats.log')}.")
                 self._tell("the server has ended and is started again")
@@ -124,13 +124,29 @@ class Server:
         try:
             async with linked(self._state.admin()) as link:
                 await link.ready(START)
-                self._has_served = True
                 await make_streams(link, self._state.owners)
         except MeshError as error:
             self._tell(f"the server does not serve yet: {error}")
             return
         if not again:
             self._tell(f"serving the mesh {self._state.team!r} at {', '.join(self._state.urls)}")
+
+
+def _size_of_log() -> int:
+    try:
+        return os.path.getsize(path_of("nats.log"))
+    except OSError:
+        return 0
+
+
+def _was_ready(logged: int) -> bool:
+    """Whether its log says so behind the first `logged` bytes."""
+    try:
+        with open(path_of("nats.log"), "rb") as file:
+            file.seek(logged if logged <= _size_of_log() else 0)  # it begins a new one when it is long
+            return READY in file.read()
+    except OSError:
+        return False
 
 
 def _end_with_parent() -> None:
