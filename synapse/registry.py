@@ -22,6 +22,7 @@ STATUSES = (READY, PROCESSING, INPUT_REQUIRED)
 
 ALL, ALL_HERE = "all", "all-here"  # every running agent; every agent in this directory
 RESERVED_NAMES = frozenset({ALL, ALL_HERE, "synapse-system"})
+ENDING = b"ending"  # in the lock of an agent that is not listed any more
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -138,7 +139,9 @@ class AgentRegistry:
         return list(self._locks.values())
 
     def withdraw(self, agent_id: str) -> None:
-        """Remove the entry. The id is taken until `unregister`."""
+        """Remove the entry. The id is taken until `unregister`, and nobody publishes it again."""
+        if (held := self._locks.get(agent_id)) is not None:
+            os.pwrite(held, ENDING, 0)
         _unlink(self._file(agent_id, "json"))
 
     def unregister(self, agent_id: str) -> None:
@@ -159,16 +162,26 @@ class AgentRegistry:
         return entry is not None and self.publish(entry, **changed)
 
     def publish(self, entry: Entry, **changed: object) -> bool:
-        """List a live agent, with these changes, even if its file was removed or damaged. False if it has
-        ended."""
+        """List a live agent, with these changes, even if its file was removed or damaged. False if it ends or
+        has ended."""
         agent_id = str(entry["agent_id"])
-        if not self.is_alive(agent_id):
+        if not self.is_alive(agent_id) or self._is_withdrawn(agent_id):
             return False
         known = self._read(agent_id)
         merged = {key: value for key, value in {**(known or entry), **changed}.items() if value is not None}
         if merged != known:
             self._write(agent_id, merged)
+            if self._is_withdrawn(agent_id):  # meanwhile
+                _unlink(self._file(agent_id, "json"))
+                return False
         return True
+
+    def _is_withdrawn(self, agent_id: str) -> bool:
+        try:
+            with open(self._file(agent_id, "lock"), "rb") as file:
+                return file.read(len(ENDING)) == ENDING
+        except OSError:
+            return False
 
     def keep_lock(self, agent_id: str) -> None:
         """Take the lock again if its file was removed: without it this agent counts as dead."""
@@ -293,6 +306,7 @@ class AgentRegistry:
                 raise SynapseError(f"agent {agent_id[:12]} is already running: see `synapse list`.") from None
             fcntl.flock(fd, fcntl.LOCK_EX)
             if _same_file(fd, path):
+                os.ftruncate(fd, 0)  # one that was killed may have left ENDING there
                 self._locks[agent_id] = fd
                 return
             os.close(fd)  # the file was removed in the meantime

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from synapse.errors import TargetError, UsageError
-from synapse.registry import PROCESSING, READY, AgentRegistry
+from synapse.registry import PROCESSING, READY, AgentRegistry, Entry
 
 HOLDER = """
 import sys, time
@@ -143,6 +143,31 @@ def test_an_entry_that_was_removed_or_damaged_is_published_again(registry: Agent
         assert registry.list_agents()["abc"] == {**entry, "status": READY}
     registry.unregister("abc")
     assert not registry.publish(entry, status=READY)
+
+
+def test_an_agent_that_ends_is_not_published_again(registry: AgentRegistry) -> None:
+    """Its host may learn of a last change of the status after its relay has removed the entry."""
+    entry = registry.register("a" * 64, "dummy", 8200)
+    registry.withdraw("a" * 64)
+    assert not AgentRegistry(registry.registry_dir).publish(entry, status=READY)
+    assert registry.list_agents() == {} and registry.is_alive("a" * 64)
+    registry.unregister("a" * 64)
+    again = registry.register("a" * 64, "dummy", 8200)
+    assert registry.publish(again, status=READY) and list(registry.list_agents()) == ["a" * 64]
+
+
+def test_an_entry_that_is_written_while_the_agent_is_withdrawn_is_removed(
+    registry: AgentRegistry, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    entry, host = registry.register("a" * 64, "dummy", 8200), AgentRegistry(registry.registry_dir)
+    write = host._write
+
+    def late(agent_id: str, merged: Entry) -> None:
+        registry.withdraw(agent_id)
+        write(agent_id, merged)
+
+    monkeypatch.setattr(host, "_write", late)
+    assert not host.publish(entry, status=READY) and registry.list_agents() == {}
 
 
 def test_a_lock_that_was_removed_is_taken_again(registry: AgentRegistry) -> None:
