@@ -205,7 +205,7 @@ class Observer:
         self._last.look = now
         question, before = self._question(), self._asked
         self._asked = question
-        if self.verdict.status == INPUT_REQUIRED and question is not None and question == before:
+        if question is not None and question == before and self._model.hears(INPUT_REQUIRED):
             settled = True  # the output never pauses, but it says that it asks, and two looks show what
         self._last.unseen = not settled
         self.prompt = question if settled else None

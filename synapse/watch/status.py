@@ -84,6 +84,10 @@ class StatusModel:
         """The most trusted first, then the newest."""
         return sorted(self._latest.values(), key=lambda e: (-e.trust, -e.at))
 
+    def hears(self, status: str) -> bool:
+        """Whether a source says just this, even if it is overruled: an event may have been read late."""
+        return any(evidence.says == (status,) for evidence in self._latest.values())
+
     def verdict(self, now: float) -> Verdict:
         known = self.evidence()
         if not known:

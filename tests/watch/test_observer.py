@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from synapse.agents.base import Channel, Surroundings, open_channel
-from synapse.agents.facts import Denied, Fact, PromptAccepted, Said, TurnEnded
+from synapse.agents.base import TRANSCRIPT, Channel, Surroundings, open_channel
+from synapse.agents.facts import Denied, Fact, PromptAccepted, Said, StateSeen, TurnEnded
 from synapse.profiles.loader import load_profile
 from synapse.registry import INPUT_REQUIRED, PROCESSING, READY
 from synapse.terminal.screen import make_screen
@@ -538,17 +538,23 @@ MCP_MENU = (
 )
 
 
-def test_a_question_is_seen_while_the_output_never_pauses() -> None:
+@pytest.mark.parametrize("late", [False, True], ids=["alone", "with the beginning of the turn read after it"])
+def test_a_question_is_seen_while_the_output_never_pauses(late: bool) -> None:
     codex = Agent("codex")
     codex.writes("\x1b]7501;state=blocked:app=codex:kind=permission\x07" + MCP_MENU)
+    if late:
+        codex.after(0.05)
+        working = StateSeen(TRANSCRIPT, (PROCESSING,), "rollout task_started")
+        codex.observer._take([working], codex.now)
     for number in range(60):  # three seconds
         codex.writes("\x1b[3;1H" + "•◦"[number // 12 % 2] if number % 12 == 0 else FRAME)
         codex.after(0.05)
         if number > 25:
             prompt = codex.observer.prompt
             assert prompt is not None and prompt.options == ["Allow", "Cancel"], number
-            assert codex.observer.has_seen_all and codex.observer.verdict.status == INPUT_REQUIRED, number
             assert codex.observer.composer.state == DIALOG
+            if number > 50 or not late:
+                assert codex.observer.has_seen_all and codex.observer.verdict.status == INPUT_REQUIRED, number
     codex.writes("\x1b[2J\x1b[H• I use a tool.\r\n")
     codex.after(0.2)
     assert codex.observer.prompt is None
