@@ -119,15 +119,22 @@ class Server:
             self._making = asyncio.ensure_future(self._make(again=True))
 
     async def _make(self, again: bool = False) -> None:
-        """Make the streams, once the server accepts connections."""
+        """Make the streams, once the server accepts connections. It may close one when it reads its
+        configuration."""
         await load_client()
-        try:
-            async with linked(self._state.admin()) as link:
-                await link.ready(START)
-                await make_streams(link, self._state.owners)
-        except MeshError as error:
-            self._tell(f"the server does not serve yet: {error}")
-            return
+        loop = asyncio.get_running_loop()
+        until = loop.time() + START
+        while True:
+            try:
+                async with linked(self._state.admin()) as link:
+                    await link.ready(START)
+                    await make_streams(link, self._state.owners)
+                break
+            except MeshError as error:
+                if loop.time() > until:
+                    self._tell(f"the server does not serve yet: {error}")
+                    return
+            await asyncio.sleep(AGAIN)
         if not again:
             self._tell(f"serving the mesh {self._state.team!r} at {', '.join(self._state.urls)}")
 
