@@ -1,7 +1,8 @@
 """How often status, composer and replies are right, for every recording and, with `--real`, in the real CLIs.
 
-The truth of a recording is what the CLI itself says (title, OSC) and the prompts that people have marked in
-it; the truth of a real run is the scripted model's own clock and text. `python -m benchmarks.truth [--real]`.
+The truth of a recording is what the CLI itself says (title, OSC), or else what it paints last for an answer,
+and the prompts that people have marked in it; the truth of a real run is the scripted model's own clock and
+text. `python -m benchmarks.truth [--real]`.
 """
 
 from __future__ import annotations
@@ -15,16 +16,19 @@ from collections import Counter
 from difflib import SequenceMatcher
 from pathlib import Path
 
+from synapse.profiles.loader import load_profile
 from synapse.watch.screen.composer import ABSENT, DIALOG, UNKNOWN
 from tests.support.replaying import Replayed, cases, replay, typed
 
 STEP = 0.05
 GRACE = 0.5  # seconds around a change in which either answer is right: the title itself lags
 COMPOSER_GRACE = 2.0  # the same for the composer: while the output never pauses, two looks must agree
-BUSY = {"claude": r"^[⠀-⣿◐◑◒◓]", "gemini": r"^✦", "codex": r"state=working"}
+BUSY = {"claude": r"^[⠀-⣿◐◑◒◓]", "gemini": r"^✦", "codex": r"state=working", "copilot": r"^4;3"}
+NUMBERS = {"codex": ("7501",), "copilot": ("9",)}  # of the sequences; the others have titles
+SILENT_AT_START = ("copilot",)  # it says nothing before its first turn
 LINE_BY_LINE = ("aider",)  # while it works it has no composer
 # Another CLI says it in a way that is not yet there when it starts: what the scripted model did, as marked.
-MARKED = {"ready": "READY", "enter": "PROCESSING", "answered": "READY"}
+MARKED = {"ready": "READY", "enter": "PROCESSING", "interrupt": "READY", "answered": "READY"}
 OSC = re.compile(r"\x1b\](\d+);([^\x07\x1b]*)(?:\x07|\x1b\\)")
 
 
@@ -33,15 +37,15 @@ def truth(case: Path, end: float) -> list[tuple[float, str]]:
     cli = case.parent.name
     if cli not in BUSY:
         return _marked(case, end)
-    wanted = ("7501",) if cli == "codex" else ("0", "2")
+    wanted = NUMBERS.get(cli, ("0", "2"))
     with gzip.open(case / "session.cast.gz", "rt") as file:
         events = [json.loads(line) for line in file][1:]
     changes = []
     for at, kind, data in events:
-        if cli not in BUSY and kind == "m" and data in MARKED:
-            changes.append((at, MARKED[data]))
+        if cli in SILENT_AT_START and (kind, data) == ("m", "ready"):
+            changes.append((at, "READY"))
         for number, payload in OSC.findall(data) if kind == "o" else []:
-            if number in wanted and cli in BUSY:
+            if number in wanted:
                 changes.append((at, "PROCESSING" if re.search(BUSY[cli], payload) else "READY"))
     for prompt in json.loads((case / "prompts.json").read_text()):
         until = prompt["until"] or end
@@ -52,14 +56,29 @@ def truth(case: Path, end: float) -> list[tuple[float, str]]:
 
 
 def _marked(case: Path, end: float) -> list[tuple[float, str]]:
-    """For a CLI without such signals: from Enter to the model's last word, as the recording was marked."""
+    """For a CLI without such signals: from Enter to what it paints last for the model's answer, which is
+    later than that on a busy machine. One that paints on while it is idle: to the model's last word."""
     with gzip.open(case / "session.cast.gz", "rt") as file:
-        marks = [json.loads(line) for line in file][1:]
-    means = {"ready": "READY", "enter": "PROCESSING", "answered": "READY"}
-    changes = [(at, means[what]) for at, kind, what in marks if kind == "m" and what in means]
+        events = [json.loads(line) for line in file][1:]
+    marks = [(at, what) for at, kind, what in events if kind == "m"]
+    repaints = load_profile(case.parent.name).idle_detection.repaints
+    changes = []
+    for index, (at, what) in enumerate(marks):
+        if what == "answered" and not repaints:
+            until = marks[index + 1][0] if index + 1 < len(marks) else end
+            at = max([at, *(time for time, kind, _ in events if kind == "o" and time <= until)])
+        if what in MARKED:
+            changes.append((at, MARKED[what]))
     for prompt in json.loads((case / "prompts.json").read_text()):
         changes += [(prompt["from"], "INPUT_REQUIRED"), (prompt["until"] or end, "PROCESSING")]
     return sorted(changes)
+
+
+def _enters(case: Path) -> list[float]:
+    with gzip.open(case / "session.cast.gz", "rt") as file:
+        return [
+            at for at, kind, data in [json.loads(line) for line in file][1:] if (kind, data) == ("i", "\r")
+        ]
 
 
 def status_at(changes: list[tuple[float, str]], moment: float) -> str | None:
@@ -74,6 +93,7 @@ def compare(case: Path, result: Replayed) -> dict[str, int]:
     changes = truth(case, result.end)
     if not changes:
         return {}
+    enters = _enters(case)
     # A recording that ends within a turn is followed by silence that is not the CLI's.
     busy = status_at(changes, result.last) == "PROCESSING"
     total = right = false_ready = false_input = 0
@@ -81,6 +101,8 @@ def compare(case: Path, result: Replayed) -> dict[str, int]:
     while moment < (result.last if busy else result.end):
         true, said = status_at(changes, moment), result.status_at(moment)
         near = any(0 <= moment - at <= GRACE for at, _ in changes)
+        if said == "PROCESSING" and any(0 <= moment - at <= GRACE for at in enters):
+            near = True  # a turn begins with Enter; the title follows
         total += 1
         right += said == true or near
         false_ready += said == "READY" and true != "READY" and not near

@@ -269,6 +269,10 @@ class AgentTerminal:
         }
         self._send(wire.pack_json(wire.INJECT, request))
 
+    def stop_injection(self, name: str) -> None:
+        """Do not type the rest of it. Its outcome is STOPPED, unless all of it is typed by then."""
+        self._send(wire.pack_json(wire.INJECT, {"id": name, "stop": True}))
+
     def interrupt(self) -> None:
         """Press the interrupt keys once."""
         steps = interrupt_steps(self.profile)

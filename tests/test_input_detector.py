@@ -711,6 +711,43 @@ def test_the_command_between_rules_is_the_subject_and_not_the_tip() -> None:
     assert told["prompt"] == "Do you want to proceed?\ntouch synapse-was-here && echo touched"
 
 
+@pytest.mark.parametrize(
+    ("page", "title"),
+    [
+        (
+            """
+   Select model
+   Switch between Claude models. Your pick becomes the default for new sessions.
+
+   ❯ 1. Default (recommended) ✔  Use the default model (currently Opus 5.5)
+     2. Sonnet                   Sonnet 5.5 · Efficient for routine tasks
+
+   Enter to set as default · s to use this session only · Esc to cancel
+""",
+            "Select model",
+        ),
+        (
+            """
+   Effort
+
+                   Faster                             Smarter
+                   ──────────▲───────────────────────────────
+                   low     medium     high     xhigh      max
+
+   ←/→ to adjust · Enter to confirm · s for this session only · Esc to cancel
+""",
+            "Effort",
+        ),
+    ],
+)
+def test_a_menu_below_a_rule_of_another_kind_is_named_by_its_title(page: str, title: str) -> None:
+    """As Claude Code 2.1.326 draws it: not the conversation above the rule, and not the rule."""
+    above = f"❯ /memory\n  ⎿  Closed memory\n{'▔' * 60}"
+    detector = InputRequiredDetector(look=look_of(built_in_profile("claude")))
+    prompt = detector.detect_screen(rows(above + page), (1, 0), False)
+    assert prompt is not None and prompt.prompt_text == title and not prompt.permission
+
+
 LONG_COMMAND = f"""
  │   echo line 30 of a command
  │   echo line 31 of a command

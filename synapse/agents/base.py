@@ -4,7 +4,7 @@ import json
 import logging
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -67,6 +67,12 @@ class Surroundings:
         """Whether a process of the agent waits for a line from its terminal, as far as the system tells."""
         return any(map(processes.reads_terminal, self.pids()))
 
+    def has_neighbour(self, name: str) -> bool:
+        """Whether a program of this name, as the system knows it, runs elsewhere in the same directory."""
+        ours, place = set(self.pids()), os.path.realpath(self.working_dir)
+        others = [int(pid) for pid in names_in("/proc") if pid.isdecimal() and int(pid) not in ours]
+        return any(processes.command_of(pid) == name and _directory(pid) == place for pid in others)
+
     def pids(self) -> list[int]:
         """The processes in the agent's terminal."""
         return processes.session_members(self.child) if self.child else []
@@ -78,6 +84,13 @@ def _command_line(pid: int) -> list[str]:
             return file.read().decode("utf-8", "replace").split("\0")
     except OSError:
         return []
+
+
+def _directory(pid: int) -> str:
+    try:
+        return os.readlink(f"/proc/{pid}/cwd")
+    except OSError:
+        return ""
 
 
 def names_in(folder: str) -> list[str]:
@@ -118,6 +131,7 @@ class Channel:
     def __init__(self, surroundings: Surroundings) -> None:
         self.surroundings = surroundings
         self.session = ""  # the CLI's own id of the conversation, if its tools get it
+        self.shown: Callable[[], str] = str  # the text of its terminal, with what has scrolled away
 
     def keep_session(self, session: str, **more: object) -> None:
         """Write it down for the agent's own commands (`peers/origin.py`) and for the next host."""

@@ -50,6 +50,8 @@ class MenuStyle:
     # In a box: no mark is drawn, but the option that Enter takes has another background.
     coloured: bool = False
     bar: str = ""  # before each row of the dialog, whose options are side by side; a colour marks one of them
+    # The key that ends a question with several answers, whose options have boxes; `below`: a row below them.
+    finish: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,6 +22,7 @@ class Offline:
     asks: str  # on the screen, when it asks for permission to run a command
     accept: str  # the keys that give it
     args: tuple[str, ...] = ()
+    newer_args: tuple[str, ...] = ()  # the same, which older versions refuse: given if its help names them
     env: Mapping[str, str] = field(default_factory=dict)  # beside HOME, PATH, TERM and LANG
     seconds: float = 60.0  # that all checks of `synapse doctor --drive` may take; 120 if it starts slowly
     asks_for: str = "run"  # what it asks permission for: `run` a command, or `write` a file

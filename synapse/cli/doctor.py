@@ -8,14 +8,14 @@ from pathlib import Path
 
 from synapse import __version__
 from synapse.base import paths
-from synapse.cli.shared.checks import last_checks
+from synapse.cli.shared.checks import is_drivable, last_check, last_checks
 from synapse.cli.shared.output import say
 from synapse.cli.shared.page import BOLD, GREEN, RED, YELLOW, Page
 from synapse.cli.shared.parser import PROFILE, Parser, number
 from synapse.config import load_settings
 from synapse.errors import SynapseError, UsageError
 from synapse.launch import program
-from synapse.profiles.loader import list_profiles, load_profile
+from synapse.profiles.loader import Profile, list_profiles, load_profile
 from synapse.registry import AgentRegistry
 
 HELP = """\
@@ -24,7 +24,7 @@ Check this machine. The exit status is 1 if something must be repaired.
 With --drive: start the installed CLI of a profile inside Synapse, in a temporary home, against a scripted
 model on this machine (no network, no login, none of your files), and check that messages, replies, questions,
 interrupts and drafts work with it as they were measured. That takes up to a minute. The exit status is 1 if
-something differs.
+something differs, or if the time was over.
 """
 OK, NOTE, BAD = "✓", "-", "✗"
 COLOURS = {OK: GREEN, NOTE: YELLOW, BAD: RED}
@@ -200,13 +200,35 @@ def _one_profile(name: str) -> Iterator[Finding]:
         yield BAD, str(error)
         return
     yield OK, f"starts {' '.join([*command, *profile.args])}"
-    yield OK, f"version: {_version(command)}"
+    yield _compared(_version(command), profile)
+    if is_drivable(profile):
+        good, text = last_check(profile)
+        yield (OK if good else NOTE), f"it {text}"
     first, last = profile.ports or (8200, 8209)
     free = next((port for port in range(first, last + 1) if _is_free(port)), None)
     if free:
         yield OK, f"port {free} is free"
     elif profile.ports:
         yield NOTE, f"every port from {first} to {last} is taken; one from 8200 on is used"
+
+
+def _compared(version: str, profile: Profile) -> Finding:
+    """The version, and whether it is older than the one that the profile was measured with."""
+    installed, measured = _numbers(version), _numbers(profile.measured)
+    if not installed or installed >= measured:
+        return OK, f"version: {version}"
+    update = f"update it (`{profile.install}`)" if profile.install else "update it"
+    return NOTE, (
+        f"version: {version}, older than {profile.measured}, with which its profile was measured: {update}, "
+        f"or see what differs with `synapse doctor {profile.name} --drive`"
+    )
+
+
+def _numbers(version: str) -> list[int]:
+    import re
+
+    found = re.search(r"\d+(?:\.\d+)+", version)
+    return [int(part) for part in found[0].split(".")] if found else []
 
 
 def _is_free(port: int) -> bool:

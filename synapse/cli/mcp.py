@@ -2,6 +2,7 @@
 
 from synapse.cli.shared.parser import Parser
 from synapse.errors import SynapseError
+from synapse.peers.fifo import is_forbidden
 
 HELP = """\
 Serve the running agents as tools to an MCP client, over standard input and output: list_agents, send_message,
@@ -16,6 +17,11 @@ def parser() -> Parser:
 
 def main(argv: list[str]) -> int:
     parser().parse_args(argv)
+    if is_forbidden():  # its event loop would wait for ever: a thread wakes it by a send() to a socket
+        raise SynapseError(
+            "`synapse mcp` cannot run in a sandbox that refuses every connection: let its client start it "
+            "outside, or use `synapse send`, which works there."
+        )
     try:
         from synapse.mcp.server import make_server
     except ModuleNotFoundError as error:

@@ -3,7 +3,7 @@
 from synapse.cli.shared.agents import find_agent_here
 from synapse.cli.shared.output import say
 from synapse.cli.shared.parser import AGENT, Parser
-from synapse.errors import TargetError, UsageError
+from synapse.errors import SynapseError, TargetError, UsageError
 from synapse.launch.stopping import did_not_end, stop
 from synapse.registry import AgentRegistry, Entry
 
@@ -33,13 +33,16 @@ def main(argv: list[str]) -> int:
         say("no agent is running")
     if options.target:
         entries, missing = _find(options.target)
+    for error in missing:  # before the others end: it lists the running ones
+        say(f"synapse: {error}", error=True)
     left = stop(registry, entries)
     for entry in entries:
         if entry not in left:
             say(f"stopped {entry['name']}")
-    failures = [*missing, *([did_not_end(left)] if left else [])]
-    for failure in failures:
-        say(f"synapse: {failure}", error=True)
+    failures: list[SynapseError] = list(missing)
+    if left:
+        failures.append(did_not_end(left))
+        say(f"synapse: {failures[-1]}", error=True)
     statuses = {failure.exit_status for failure in failures}
     return statuses.pop() if len(statuses) == 1 else int(bool(statuses))
 

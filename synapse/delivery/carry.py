@@ -3,8 +3,9 @@
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
-from synapse.tasks.task import Task
+from synapse.tasks.task import Json, Task
 from synapse.watch.observer import Observer
+from synapse.watch.screen.errors import DetectedError
 from synapse.watch.turns import Turn
 
 PROGRESS_INTERVAL = 0.1  # seconds between two reports of a running reply
@@ -53,6 +54,21 @@ class Carry:
         channel = self.turn is not None and self.turn.accepted
         interval = PROGRESS_INTERVAL if channel else PROGRESS_INTERVAL_SCREEN
         return max(self.told_at + interval - now, PROGRESS_INTERVAL / 2)
+
+
+def not_taken(error: DetectedError | None) -> Json:
+    """Why the message was not taken: what the agent says, if it does."""
+    why = "the agent did not take the message: look at its terminal, and send it again"
+    return {"code": "NOT_TAKEN", "message": why} if error is None else error.to_a2a_error()
+
+
+def advised(error: Json, agent: str) -> Json:
+    """With what to do, where only a human at the agent's terminal can do it."""
+    if error["code"] != "LOGIN_REQUIRED":
+        return error
+    said = str(error["message"]).rstrip(". ")
+    advice = f"Log in at the agent's terminal (`synapse attach {agent}`), then send the message again."
+    return {**error, "message": f"{said}. {advice}"}
 
 
 def mark_of(text: str) -> str:

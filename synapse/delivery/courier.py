@@ -18,21 +18,21 @@ from dataclasses import dataclass
 from synapse.agent_terminal import AgentTerminal
 from synapse.agents.base import mark_in
 from synapse.delivery import composer
-from synapse.delivery.carry import PROGRESS_INTERVAL, Carry, mark_of, read_rest
+from synapse.delivery.carry import PROGRESS_INTERVAL, Carry, advised, mark_of, not_taken, read_rest
 from synapse.delivery.draft_stash import DraftStash
-from synapse.delivery.gate import Gate, asking, content
+from synapse.delivery.gate import Gate, asking, content, is_away, is_unknown, refusal
 from synapse.delivery.instructions import Instructions
 from synapse.delivery.questions import Questions
 from synapse.delivery.typist import LEFT, Typist
 from synapse.output_parser import OutputParser
 from synapse.registry import INPUT_REQUIRED, PROCESSING, READY
-from synapse.relay.wire import DONE, ELSEWHERE, NEW_OUTPUT, STUCK
+from synapse.relay.wire import DONE, ELSEWHERE, NEW_OUTPUT, STOPPED, STUCK
 from synapse.tasks.engine import URGENT, TaskEngine, derived_artifact
 from synapse.tasks.files import keep_files, keep_text
 from synapse.tasks.task import Json, Task, message_text, sender_id
 from synapse.tasks.waiting import WaitingTasks
 from synapse.watch import denials
-from synapse.watch.screen.composer import DRAFT
+from synapse.watch.screen.composer import DRAFT, EMPTY
 from synapse.watch.screen.reader import Place
 from synapse.watch.turns import SCREEN, Turn
 
@@ -44,11 +44,11 @@ CONFIRM = 2.0  # seconds in which a turn must begin before Enter is pressed agai
 CONFIRM_BUSY = 20.0  # the same, if the agent works but does not say on what
 ENTERS = 4
 TYPE_TRIES = 10  # after a draft was taken out
+STOPS = 3  # of one message, because the screen has changed before its Enter
 TYPE_AGAIN = 0.05  # seconds
 LOOK_AGAIN = 1.0  # seconds until the relay is asked again whether the agent is in front
 OPEN_AGAIN = 1.0  # seconds until a disk that could not be read is tried again
 FAULT_PAUSE = 1.0  # seconds after an error of ours, so that a lasting one does not keep the host busy
-INTERNAL = {"code": "INTERNAL", "message": "Synapse failed while it delivered the task: see its log"}
 
 
 @dataclass(eq=False, repr=False)
@@ -77,6 +77,7 @@ class Delivery:
         self._store = engine.store
         self._began: float | None = None  # when the agent was first READY
         self._news = asyncio.Event()
+        self._left = ""  # a message that was typed, but not submitted
         self._carry: Carry | None = None  # the last task that was given to the agent
         self._begun: list[Task] = []  # by an earlier host
         self._typist = Typist(controller, self._pause, clock)
@@ -105,10 +106,11 @@ class Delivery:
         while True:
             try:
                 await self._deliver(await self._next_task())
-            except Exception:
+            except Exception as error:
                 logger.exception("a delivery failed")
                 if self.engine.running is not None:
-                    self.engine.fail(self.engine.running, INTERNAL)
+                    why = f"Synapse failed while it delivered the task ({error!r:.200}): see its log"
+                    self.engine.fail(self.engine.running, _error("INTERNAL", why))
                 await asyncio.sleep(FAULT_PAUSE)
 
     async def _next_task(self) -> Task:
@@ -124,12 +126,17 @@ class Delivery:
                 waits = self._stash.held or not self._store.taken_over
                 await self._pause(OPEN_AGAIN if waits else None)
                 continue
+            await self._clear_left()
             why, pause = self._in_the_way()
             if not why:
                 why, pause = await self._elsewhere(), LOOK_AGAIN
             if not why:
                 return task
-            if task.priority == URGENT and self.controller.status != READY:
+            if (
+                task.priority == URGENT
+                and self.controller.status != READY
+                and not is_unknown(self.controller)
+            ):
                 text = self._carry.text if self._carry is not None else ""
                 await self._typist.interrupt(functools.partial(self._is_not_first, task), text)
                 continue
@@ -143,6 +150,8 @@ class Delivery:
         controller = self.controller
         if controller.status == INPUT_REQUIRED:
             return asking(controller), None
+        if is_unknown(controller):
+            return self._gate.in_the_way(holds_draft=self._stash.is_full)
         if controller.status != READY or controller.observer.turns.current is not None:
             unseen = self._began is None
             return "the agent has not shown yet that it takes input" if unseen else "the agent is busy", None
@@ -185,11 +194,12 @@ class Delivery:
         drafted = found.text if found.state == DRAFT else None
         outcome = await self._set_aside(name, drafted) if drafted else DONE
         if outcome == DONE:
-            outcome = await self._type(name, text, tries=TYPE_TRIES if drafted else 1)
+            outcome = await self._type(task, name, text, tries=TYPE_TRIES if drafted else 1)
         if outcome == STUCK:
             self.engine.fail(task, _error("STUCK", "the agent does not read what is typed"))
             return
         if outcome != DONE:
+            self._left = text if outcome == STOPPED else self._left
             self._store.add_receipt(task, "refused", why=outcome)
             self.engine.put_back(task)
             await self._pause(TYPE_AGAIN)
@@ -200,8 +210,9 @@ class Delivery:
             self._note_instructions(instructed)
             await self._follow(carry)
         elif not task.ended:
+            untaken = advised(not_taken(refusal(self.controller)), self.questions.agent)
             await self._typist.clear(name, text)
-            self.engine.fail(task, _error("NOT_TAKEN", "the agent did not take the message"))
+            self.engine.fail(task, untaken)
 
     async def _set_aside(self, name: str, drafted: str) -> str:
         """A message of ours may still be in the composer, and nobody wants that back."""
@@ -209,13 +220,23 @@ class Delivery:
             return await self._typist.clear(name, drafted)
         return await self._stash.take(name, drafted)
 
-    async def _type(self, name: str, text: str, tries: int) -> str:
+    async def _clear_left(self) -> None:
+        """Remove a message that was typed but not submitted, once the composer is back."""
+        seen = self.controller.composer.state
+        if self._left and self.controller.status == READY and seen in (DRAFT, EMPTY):
+            left, self._left = self._left, ""
+            if seen == DRAFT and not self.controller.draft:
+                await self._typist.clear(f"left/{self.clock()}", left)
+
+    async def _type(self, task: Task, name: str, text: str, tries: int) -> str:
         """Type and submit a message. It may be tried again if the agent has written meanwhile: a composer
-        that was cleared is drawn again."""
+        that was cleared is drawn again. After STOPS it is the message that looks like a question."""
+        stops = sum(receipt.get("why") == STOPPED for receipt in task.receipts)
+        unless = functools.partial(is_away, self.controller, text) if stops < STOPS else None
         steps = composer.typing(self.controller.profile, text, self.controller.takes_pastes)
         for _ in range(tries):
             in_front = not self.controller.observer.sees_composer
-            outcome = await self._typist.inject(name, steps, in_front=in_front)
+            outcome = await self._typist.inject(name, steps, in_front=in_front, unless=unless)
             if outcome != NEW_OUTPUT:
                 break
             await self._pause(TYPE_AGAIN)
@@ -251,14 +272,21 @@ class Delivery:
     async def _confirm(self, carry: Carry, text: str, place: Place) -> bool:
         """Wait until the turn of this message has begun; press Enter again if it does not begin."""
         task, profile = carry.task, self.controller.profile
+        observer, before = self.controller.observer, self.controller.observer.error
         screen_only = profile.channel in ("none", "events")
-        pressed, since = 0, self.clock()
-        while not carry.is_taken(screen_only) or (screen_only and self.controller.observer.is_unsent(text)):
+        pressed, since, there = 0, self.clock(), self.clock()
+        while not carry.is_taken(screen_only) or (screen_only and observer.is_unsent(text)):
             if not self.controller.running or task.cancel_wanted:
                 break
             status, waited = self.controller.status, self.clock() - since
-            if status == READY and waited >= CONFIRM:
-                if pressed == ENTERS:
+            away = is_away(self.controller, text) if status == READY else ""
+            there = there if away else self.clock()
+            self._store.set_note(task, away if self.clock() - there >= CONFIRM else "")
+            if away:
+                since = self.clock()  # Enter would go elsewhere: wait until the composer is back
+            elif status == READY and waited >= CONFIRM:
+                refused = refusal(self.controller)
+                if pressed == ENTERS or (refused is not None and (pressed or refused != before)):
                     return False
                 pressed, since, carry.turn = pressed + 1, self.clock(), None
                 enter = [(0.0, profile.submit_sequence.encode())]
@@ -312,7 +340,7 @@ class Delivery:
         task.metadata["turn"] = about
         unseen = carry.interrupted and turn.source == SCREEN  # a screen does not show what ended a turn
         if turn.outcome == "failed":
-            self.engine.fail(task, self._explained(turn))
+            self.engine.fail(task, advised(self._explained(turn), self.questions.agent))
         elif turn.outcome == "interrupted" or unseen:
             if turn.reply:
                 self.engine.progress(task, turn.reply, append=False)

@@ -6,7 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from synapse.agent_terminal import AgentTerminal
-from synapse.watch.screen.composer import ABSENT, DIALOG, DRAFT, EMPTY, UNKNOWN
+from synapse.watch.screen.composer import ABSENT, DIALOG, DRAFT, EMPTY, OTHER_PROGRAM, UNKNOWN
+from synapse.watch.screen.errors import DetectedError
 
 KEY_PAUSE = 1.0  # seconds after the last key
 SHOWN_PATIENCE = 5.0  # seconds without a key until a draft is moved aside that the screen shows whole
@@ -58,6 +59,42 @@ def asking(controller: AgentTerminal, seen: str = "") -> str:
     return f"{what}: {asked}" if asked else what
 
 
+def absent(controller: AgentTerminal, why: str) -> str:
+    """That the composer is not there, and what to do about it."""
+    profile = controller.profile
+    told = f"another program or page has the terminal: {why}; look at its terminal"
+    if not controller.observer.sees_composer or why == OTHER_PROGRAM.why:
+        return told
+    if profile.channel in ("none", "events"):
+        return f"{told}, and if the program has changed, at `composer` in the profile {profile.name}"
+    return f"{told}, and if it was updated, check it with `synapse doctor {profile.name} --drive`"
+
+
+def is_unknown(controller: AgentTerminal) -> bool:
+    """Whether it shows something else than its composer, whose look is known, and no turn goes on."""
+    observer = controller.observer
+    return observer.sees_composer and controller.composer.is_absent and observer.turns.current is None
+
+
+def is_away(controller: AgentTerminal, typed: str) -> str:
+    """Why Enter, after `typed`, would go elsewhere than to the composer; empty if it would not."""
+    seen, prompt = controller.composer, controller.observer.prompt
+    if seen.state == ABSENT:
+        return absent(controller, seen.why)
+    if seen.state != DIALOG or prompt is None:
+        return ""
+    squeezed = "".join(typed.split())  # what was typed may itself look like a question
+    rows = ["".join(row.split()) for row in prompt.prompt_text.split("\n")]
+    return "" if all(row in squeezed for row in rows) else asking(controller)
+
+
+def refusal(controller: AgentTerminal) -> DetectedError | None:
+    """The error with which the agent has taken a message out of its composer, without a turn."""
+    error = controller.observer.error
+    gone = content(controller).state != DRAFT
+    return error if error is not None and error.fatal and gone else None
+
+
 @dataclass(eq=False, repr=False)
 class Gate:
     """`patience` is for a draft that the screen does not show whole; 0: drafts are never moved."""
@@ -75,7 +112,7 @@ class Gate:
         if found.state == DIALOG:
             return asking(self.controller, found.why), None
         if found.state == ABSENT:
-            return f"another program or page has the terminal: {found.why}", None
+            return absent(self.controller, found.why), None
         if found.state == UNKNOWN:
             why = f"keys were typed since the last Enter, and what they did cannot be seen: {found.why}"
             return why, None if self.controller.observer.is_composer_current else KEY_PAUSE

@@ -38,8 +38,10 @@ class Typist:
         draft: str | None = None,
         clear: str | None = None,
         in_front: bool = False,
+        unless: Callable[[], object] | None = None,
     ) -> str:
-        """The outcome; see AgentTerminal.inject for the arguments."""
+        """The outcome; see AgentTerminal.inject for the arguments. If `unless` holds in a pause between two
+        writes, the rest is not typed."""
         told: asyncio.Future[str] = asyncio.get_running_loop().create_future()
 
         def tell(outcome: str) -> None:
@@ -47,6 +49,11 @@ class Typist:
                 told.set_result(outcome)
 
         self.controller.inject(name, steps, tell, careful, known_output, draft, clear, in_front)
+        while unless is not None and not told.done():
+            await asyncio.wait({told}, timeout=LOOK_AGAIN)
+            if not told.done() and unless():
+                self.controller.stop_injection(name)
+                break
         return await told
 
     async def clear(self, name: str, text: str, careful: bool = True, draft: str | None = None) -> str:

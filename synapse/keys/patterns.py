@@ -13,6 +13,7 @@ from collections.abc import Callable
 
 TICK = 0.1  # seconds of processor time; a search has between one and two of them
 REST = 30.0  # seconds in which a pattern that took too long is left out
+SLOW = "the pattern `{}` takes too long on this screen, and is left out: make it simpler in the profile"
 
 Flags = int | re.RegexFlag
 Match = re.Match[str] | None

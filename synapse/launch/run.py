@@ -117,10 +117,7 @@ def run_agent(
     relay.front.tell_exit(shell_status(status))
     if report is not None:
         report({"ended": shell_status(status), "output": link.recent.output().decode("utf-8", "replace")})
-    if console is None:
-        end(link, agent)
-    else:
-        end_in_background(link, agent)
+    (end if console is None else end_in_background)(link, agent)
     return status
 
 

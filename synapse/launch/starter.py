@@ -9,7 +9,7 @@ from __future__ import annotations
 from synapse.base import paths
 from synapse.config import load_settings
 from synapse.errors import NoSuchAgent, SynapseError
-from synapse.registry import AgentRegistry
+from synapse.registry import ALL, ALL_HERE, AgentRegistry
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -125,6 +125,8 @@ def _not_running(target: str, name: str | None, settings: Settings) -> str:
 
     from synapse.peers.directory import open_directory
 
+    if target.casefold() in (ALL, ALL_HERE):
+        return f"{target!r} is more than one agent: name one of them; `synapse list` shows them."
     reachable = [one.name for one in open_directory().listed()]
     running = [str(entry["name"]) for entry in AgentRegistry().list_agents().values()]
     known = {word.casefold(): word for word in [*profiles, *settings.agents, *reachable]}

@@ -19,8 +19,21 @@ def stop(registry: AgentRegistry, entries: list[Entry]) -> list[Entry]:
 
 def did_not_end(left: list[Entry]) -> SynapseError:
     names = ", ".join(f"{entry['name']} (pid {entry['pid']})" for entry in left)
+    if not any(_is_seen(int(str(entry["pid"]))) for entry in left):
+        return SynapseError(f"{names} cannot be seen from here: run the command outside the sandbox.")
     logs = " and ".join(f"`synapse logs {entry['name']}`" for entry in left[:2])
     return SynapseError(f"{names} did not end within {PATIENCE:g} s: see {logs}.")
+
+
+def _is_seen(pid: int) -> bool:
+    """A sandbox may have process numbers of its own."""
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        pass
+    return True
 
 
 def _end(registry: AgentRegistry, entry: Entry) -> None:

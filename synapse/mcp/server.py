@@ -9,7 +9,8 @@ from typing import Annotated, Any, TypeVar
 
 from mcp.server.mcpserver import Context, MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
-from pydantic import Field
+from mcp_types import CallToolResult, InputRequiredResult
+from pydantic import Field, ValidationError
 
 from synapse import __version__
 from synapse.api import aio
@@ -17,7 +18,8 @@ from synapse.errors import AgentAsks, SynapseError
 from synapse.peers.local import LocalPeer
 from synapse.peers.origin import Origin
 from synapse.peers.questions import answer_question, find_question, list_questions
-from synapse.peers.remote import find_anywhere, in_thread
+from synapse.peers.remote import find_anywhere, in_thread, is_remote
+from synapse.peers.remote import find_task as find_task_there
 from synapse.peers.task import A2ATask, Json, StillWorking
 from synapse.registry import AgentRegistry
 from synapse.tasks.shelf import find_task
@@ -43,11 +45,31 @@ TaskId = Annotated[str, Field(description="the task's id, or the beginning of it
 QuestionId = Annotated[str, Field(description="the question's id, or the beginning of it")]
 
 
+class _Server(MCPServer[Any]):
+    async def call_tool(
+        self, name: str, arguments: dict[str, Any], context: Context[Any, Any] | None = None
+    ) -> CallToolResult | InputRequiredResult:
+        """Arguments that do not fit are refused in one sentence; the SDK's has five lines and an address."""
+        try:
+            return await super().call_tool(name, arguments, context)
+        except ToolError as error:
+            if isinstance(wrong := error.__cause__, ValidationError):
+                raise ToolError(_unfit(name, wrong)) from wrong
+            raise
+
+
+def _unfit(name: str, wrong: ValidationError) -> str:
+    parts = []
+    for each in wrong.errors():
+        said = str(each["msg"])
+        argument = ".".join(map(str, each["loc"])) or "its arguments"
+        parts.append(f"{argument}: {said[:1].lower()}{said[1:]}")
+    return f"{name} was not called, because of {'; '.join(parts)}: call it again with that changed."
+
+
 def make_server() -> MCPServer[Any]:
     """Every call looks anew which agent this process runs in: messages are signed as that agent."""
-    server: MCPServer[Any] = MCPServer(
-        "synapse", version=__version__, instructions=INSTRUCTIONS, log_level="WARNING"
-    )
+    server = _Server("synapse", version=__version__, instructions=INSTRUCTIONS, log_level="WARNING")
 
     @server.tool()
     async def list_agents() -> dict[str, Any]:
@@ -76,7 +98,7 @@ def _add_tasks(server: MCPServer[Any]) -> None:
     @server.tool()
     async def send_message(agent: Agent, message: Message, priority: Priority = 1) -> dict[str, Any]:
         """Send a message to an agent without waiting. Returns the task; get_task shows its reply later."""
-        return _shown(await _said(aio.send(agent, message, priority=priority)))
+        return task_shown(await _said(aio.send(agent, message, priority=priority)))
 
     @server.tool()
     async def ask_agent(
@@ -95,21 +117,32 @@ def _add_tasks(server: MCPServer[Any]) -> None:
                     agent, message, timeout=timeout, priority=priority, on_event=progress.event
                 )
         except StillWorking as late:
-            return {**_shown(late.task), "agent": agent, "note": str(late)}
+            late.task.agent = late.task.agent or agent.removeprefix("@")
+            return {**task_shown(late.task), "note": str(late)}
         except AgentAsks as asks:
-            return {**_shown(asks.task), "note": str(asks)}
+            return {**task_shown(asks.task), "note": str(asks)}
         except SynapseError as error:
             raise ToolError(str(error)) from error
-        return _shown(reply.task)
+        return task_shown(reply.task)
 
     @server.tool()
     async def get_task(task: TaskId) -> dict[str, Any]:
         """Show a task: its state, and its reply, its question or its error."""
 
-        async def found() -> A2ATask:
-            return A2ATask.from_dict(find_task(task)[1].to_dict())
+        return task_shown(await _said(find_any_task(task)))
 
-        return _shown(await _said(found()))
+
+async def find_any_task(task_id: str) -> A2ATask:
+    """By its id on this machine or, as `id@machine`, on another one."""
+    if is_remote(task_id):
+        entry, document = await in_thread(find_task_there, task_id)
+        found, name = A2ATask.from_dict(document), str(entry["name"])
+    else:
+        agent_id, kept = find_task(task_id)
+        found = A2ATask.from_dict(kept.to_dict())
+        name = str(AgentRegistry().list_agents().get(agent_id, {}).get("name") or "")
+    found.agent = name
+    return found
 
 
 def _add_questions(server: MCPServer[Any]) -> None:
@@ -177,7 +210,10 @@ async def _said(call: Awaitable[T]) -> T:
         raise ToolError(str(error)) from error
 
 
-def _shown(task: A2ATask) -> dict[str, Any]:
-    found: dict[str, Any] = {"task": task.id, "state": task.status}
+def task_shown(task: A2ATask) -> dict[str, Any]:
+    """With the id under which `get_task` finds it."""
+    machine = task.agent.rpartition("@")[2] if is_remote(task.agent) else ""
+    task_id = f"{task.id}@{machine}" if machine else task.id
+    found: dict[str, Any] = {"task": task_id, "state": task.status}
     more = {"agent": task.agent, "reply": task.text, "question": task.prompt, "error": task.error}
     return found | {key: value for key, value in (more | {"note": task.note}).items() if value}

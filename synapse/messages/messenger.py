@@ -202,12 +202,11 @@ class Messenger:
         }
         if not message.task:
             self._check_first(peer, message)
-            request = f"errand/{message.id}"  # running agents know earlier requests by this form
             task = await peer.send(
                 message.message,
                 priority=message.priority,
                 wait=message.wait,
-                request_id=request,
+                request_id=f"message/{message.id}",
                 expires=self._expires_in(message),
                 **options,
             )

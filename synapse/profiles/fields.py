@@ -163,6 +163,7 @@ _MENU = Section(
         "subject": Regex(groups=1),
         "letters": Boolean(),
         "question_first": Boolean(),
+        "finish": Text(empty=False),
         "needs_hints": Boolean(),
         "coloured": Boolean(),
         "bar": Text(empty=False),
@@ -244,6 +245,7 @@ class Profile(Record):
     title: str = field(Text(), "", "its name for people and for the agent card")
     description: str = field(Text(), "", "one sentence for people and for the agent card")
     install: str = field(Text(), "", "the command that installs the CLI")
+    measured: str = field(Text(), "", "the version of the CLI that the profile was measured with")
     untested: bool = field(
         Boolean(), False, "written from the documentation of the CLI, and never run with it"
     )

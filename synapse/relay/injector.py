@@ -3,7 +3,8 @@
 An injection is a few writes with pauses between them, such as a paste and the Enter that submits it. It names
 the last human key and the last output that its author knew of, and is refused if there has been more since.
 While it runs, the human's keys are held back; they follow right after it. It completes even if the host ends,
-and a new host learns which injections were done, so that none is done twice.
+and a new host learns which injections were done, so that none is done twice. Its host may stop it in a pause,
+when the screen shows that the rest would go elsewhere.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from collections import deque
 from synapse.base import jsontext
 from synapse.relay.pty import Pty
 from synapse.relay.reactor import Reactor
-from synapse.relay.wire import BUSY, DONE, ELSEWHERE, NEW_KEYS, NEW_OUTPUT, STUCK, SUSPENDED
+from synapse.relay.wire import BUSY, DONE, ELSEWHERE, NEW_KEYS, NEW_OUTPUT, STOPPED, STUCK, SUSPENDED
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -38,6 +39,7 @@ class Injector:
         self._reserved = False
         self._held = bytearray()
         self._drain_left = 0.0
+        self._runs = 0  # so that a pause of one that was stopped is not followed by its keys
         self._release: Callable[[bytes], None] | None = None
         self.done: deque[str] = deque(maxlen=REMEMBERED)
         # The writes that remove a text from the composer.
@@ -61,6 +63,9 @@ class Injector:
     ) -> None:
         request = jsontext.loads(payload.decode())
         name = str(request["id"])
+        if request.get("stop"):
+            self._stop(name)
+            return
         refusal = None
         if self.busy:
             refusal = BUSY
@@ -84,6 +89,11 @@ class Injector:
             self.on_draft(str(request["draft"]))
         self.run(steps)
 
+    def _stop(self, name: str) -> None:
+        """Type nothing more of this injection, if a part of it is still to come."""
+        if self._current == name:
+            self._finish(STOPPED)
+
     def reserve(self) -> None:
         """Allow no injection until `run` is done or `release` is called."""
         self._reserved = True
@@ -91,36 +101,40 @@ class Injector:
     def run(self, steps: Steps) -> None:
         self._steps = deque(steps)
         self._drain_left = DRAIN_AT_MOST
-        self._next()
+        self._runs += 1
+        self._next(self._runs)
 
     def release(self) -> None:
         self._reserved = False
         self._release_held()
 
-    def _next(self) -> None:
+    def _next(self, run: int) -> None:
+        if run != self._runs:
+            return
         if self._pty.backlog:  # the pause counts from when the agent has taken everything before it
             self._drain_left -= DRAIN_AGAIN
             if self._drain_left <= 0:
                 self._finish(STUCK)
             else:
-                self._reactor.later(DRAIN_AGAIN, self._next)
+                self._reactor.later(DRAIN_AGAIN, lambda: self._next(run))
         elif self._steps:
             delay, data = self._steps.popleft()
             if delay:
-                self._reactor.later(delay, lambda: self._write(data))
+                self._reactor.later(delay, lambda: self._write(data, run))
             else:
-                self._write(data)
+                self._write(data, run)
         else:
             self._finish(DONE)
 
-    def _write(self, data: bytes) -> None:
-        if self.busy:
+    def _write(self, data: bytes, run: int) -> None:
+        if self.busy and run == self._runs:
             self._pty.write(data)
-            self._next()
+            self._next(run)
 
     def _finish(self, outcome: str) -> None:
         name, self._current = self._current, None
         self._steps.clear()
+        self._runs += 1
         if name is None:
             self.release()
             return

@@ -41,7 +41,7 @@ TYPE = 21  # bytes for the agent's terminal
 SNAPSHOT = 22  # bytes that redraw the screen
 PONG = 23
 STOP = 24  # end the agent
-INJECT = 25  # JSON: what to type between the keys of a human (injector.py)
+INJECT = 25  # JSON: what to type between the keys of a human, or "stop": not the rest of it (injector.py)
 NAMES = 26  # JSON: "names" that can be written to, and what the settings say of input routing
 COMMAND_TAKEN = 27  # JSON: the "id" of a command that is stored; "kept": why it is not, the line stays; or
 # "refused": the line goes to the agent
@@ -57,6 +57,7 @@ SHOWN, STALE, BUSY, NOBODY = "shown", "stale", "busy", "nobody"  # outcomes of a
 # Outcomes of an injection; BUSY is another one.
 DONE, NEW_KEYS, NEW_OUTPUT, SUSPENDED, STUCK = "done", "keys", "output", "suspended", "stuck"
 ELSEWHERE = "another program has the terminal"
+STOPPED = "the screen changed before Enter was pressed"  # the host has stopped it
 DRAFT_LIMIT = 16_000  # characters of a draft that are sent to the host with every key
 GOODBYE = signal.SIGUSR1  # tells a host that did not read the last frames that the agent has ended
 

@@ -9,9 +9,9 @@ from typing import Any
 from synapse.agents.look import Composer, Look
 from synapse.profiles.loader import Profile
 from synapse.selftest.model import Sent
-from synapse.selftest.trial import Trial
+from synapse.selftest.trial import PREFIX, Trial
 from synapse.terminal.screen import Screen
-from synapse.watch.screen.composer import DRAFT, ComposerReader
+from synapse.watch.screen.composer import DRAFT, EMPTY, ComposerReader, Seen
 
 RULE = 10  # the same character this often in a row is a rule
 DELAYS = (0.3, 0.6, 1.2)  # seconds between a message and Enter
@@ -19,8 +19,9 @@ _MOVES = re.compile(r"\d|[\u2800-\u28ff]|…|\.\.\.")  # counts, spinners, and w
 OPTION = re.compile(r"^\s*[│┃|]?\s*(?P<mark>[^\w\s│┃|.]{1,2})\s*(?:\d+[.)]|\(?[a-z]\))\s+\S", re.MULTILINE)
 
 
-def composer(screen: Screen, text: str) -> dict[str, Any]:
-    """Rules by which `text`, which was typed, is read from the screen: none if it cannot be."""
+def composer(screen: Screen, text: str, empty: Screen) -> dict[str, Any]:
+    """Rules by which `text`, which was typed, is read from the screen, and nothing from the screen before:
+    none if there are no such rules."""
     rows = screen.text().split("\n")
     at = next((n for n in reversed(range(len(rows))) if text in rows[n]), None)
     if at is None:
@@ -34,24 +35,42 @@ def composer(screen: Screen, text: str) -> dict[str, Any]:
     above, below = _rule(rows[at - 1] if at else ""), _rule(rows[at + 1] if at + 1 < len(rows) else "")
     ruled = {**plain, "above": above} | ({} if above == below else {"below": below})
     for rules in ([ruled] if above and below else []) + [plain, {**plain, "hidden_cursor": True}]:
-        if ComposerReader(Look(composers=(Composer(**rules),))).read(screen).text == text:
-            return {"composer": [rules]}
+        if _read(rules, screen).text == text and (found := _with_hint(rules, empty)):
+            return {"composer": [found]}
     return {}
 
 
-def menu(screen: str) -> dict[str, Any]:
-    """The mark before the option that Enter takes, if the screen shows numbered options."""
+def _with_hint(rules: dict[str, Any], empty: Screen) -> dict[str, Any]:
+    """The rules, with what the empty composer shows where that would be taken for a draft; none if it is
+    taken for one all the same: no message would ever be delivered."""
+    shown = _read(rules, empty)
+    if shown.state == DRAFT and shown.text:
+        rules = {**rules, "hint": re.escape(shown.text.strip())}
+    return rules if _read(rules, empty).state == EMPTY else {}
+
+
+def _read(rules: dict[str, Any], screen: Screen) -> Seen:
+    return ComposerReader(Look(composers=(Composer(**rules),))).read(screen)
+
+
+def menu(screen: str, profile: Profile) -> dict[str, Any]:
+    """The mark before the option that Enter takes, if the screen shows numbered options and the profile does
+    not know it. The menus that it knows are kept."""
     found = OPTION.search(screen)
-    return {"menus": [{"mark": found["mark"]}]} if found else {}
+    known = profile.menus or []
+    if found is None or any(found["mark"] in str(each["mark"]) for each in known):
+        return {}
+    return {"menus": [*known, {"mark": found["mark"]}]}
 
 
 def idle(idle_screen: str, busy_screens: Sequence[str] = ()) -> dict[str, Any]:
-    """The last row that the idle screen has and no busy one."""
+    """The last row that the idle screen has and no busy one, and that is not of this trial alone."""
     busy = {row.strip() for screen in busy_screens for row in screen.split("\n")}
     rows = [row.rstrip() for row in idle_screen.rstrip().split("\n")]
     for row in reversed(rows[-6:]):
         words = row.strip()
-        if len(words) > 3 and not _rule(row) and words not in busy and not _MOVES.search(words):
+        steady = words not in busy and not _MOVES.search(words) and PREFIX not in words
+        if len(words) > 3 and not _rule(row) and steady:
             pattern = rf"(?m)^{re.escape(row)}(?:\n.*){{0,3}}\s*\Z"
             return {"idle_detection": {"strategy": "pattern", "pattern": pattern, "timeout": 2.0}}
     return {"idle_detection": {"strategy": "timeout", "timeout": 2.0}}

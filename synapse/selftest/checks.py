@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import time
 from collections.abc import Callable
 from typing import Any
@@ -14,17 +13,18 @@ from synapse.registry import INPUT_REQUIRED, PROCESSING, READY
 from synapse.selftest import advice
 from synapse.selftest import script as said
 from synapse.selftest.results import Differs, Stuck
+from synapse.selftest.sentences import ending, short, state, unreported, where
 from synapse.selftest.trial import ENDED, PEER, Trial
 from synapse.watch.screen.composer import DRAFT, EMPTY
 
-TURN = 20.0  # seconds for a turn of the scripted model
+TURN = 30.0  # seconds for a turn of the scripted model, on a busy machine
 NOTICED = 0.7  # seconds after which the status must follow
 QUESTIONS = 3  # of one task, at most
+SEEN = 10.0  # seconds for a question to be recognised: without a report of the CLI, its screen must be still
 SOON = 5.0  # seconds for the screen to show what was typed
 PASTE = "\n".join(f"pasted line {n:02d}: the quick brown fox, 日本語, and some code()" for n in range(60))
 DRAFT_TEXT = "half a li"
 CLEARED = "to be cleared: 日本語 " + " ".join(f"word{n}" for n in range(24))  # more than one row
-_REASON = re.compile(r"(?i)\b(?:\w*error|unknown|unexpected|invalid|cannot|not found|no such|denied)\b")
 
 
 def start(trial: Trial) -> str:
@@ -43,10 +43,10 @@ def start(trial: Trial) -> str:
     if trial.offline.needs_login and shown():
         return "it starts, and asks for a login"
     if not shown() and trial.status == INPUT_REQUIRED:
-        raise Stuck(_where(trial), "It waits for something at its start, and no message can be delivered.")
+        raise Stuck(where(trial), "It waits for something at its start, and no message can be delivered.")
     if not shown() and trial.status != READY:
         raise Stuck(
-            f"not at its prompt after {trial.seconds:.0f} s: {_where(trial)}",
+            f"not at its prompt after {trial.seconds:.0f} s: {where(trial)}",
             "No message can be delivered. If only this machine is slow, try a longer --timeout.",
         )
     if not shown():
@@ -71,12 +71,11 @@ def _not_shown(trial: Trial) -> None:
     seen = trial.composer
     if seen["state"] != EMPTY or (trial.profile.composer and not seen["ruled"]):
         raise Stuck(
-            f"READY, and no empty prompt: {_where(trial)}", "A message would be typed into whatever it shows."
+            f"READY, and no empty prompt: {where(trial)}", "A message would be typed into whatever it shows."
         )
     raise Differs(
         f"{trial.offline.ready!r} is not on its screen when it is READY",
         "Its prompt looks different from the measured one; what depends on its look may fail.",
-        advice.idle(trial.screen),
     )
 
 
@@ -107,26 +106,24 @@ def _turn(trial: Trial, name: str, expected: str) -> str:
         return (begun and trial.model.answered) or trial.task(task_id)["state"] in ENDED
 
     trial.until(over, TURN)
-    _reached(trial, asked)
+    _reached(trial, asked, task_id)
     task = trial.until_task(task_id, seconds=TURN / 2)
     if early:
         raise Differs("READY in the middle of the answer", "The next message would cut the answer off.")
     if task["state"] != "completed":
-        raise Differs(_state(task), "Senders get no reply, though it answered.")
+        raise Differs(f"{state(task)}{unreported(trial)}", "Senders get no reply, though it answered.")
     first = task["artifacts"][0]
     source = str((first.get("metadata") or {}).get("source", ""))
     exact = first.get("data") == expected
     if source == "screen" and trial.profile.channel != "none":
-        why = trial.why
-        known = "".join(f"; {sentence}" for sentence in (*why["missing"], *why["notes"]))
         raise Differs(
-            f"the CLI's own reports did not arrive, the reply was read from the screen{known}",
+            f"the CLI's own reports did not arrive, the reply was read from the screen{unreported(trial)}",
             "Replies with Markdown and long ones are not exact"
             + ("." if exact else ", as this one was not."),
         )
     if not exact:
         raise Differs(
-            f"the reply is not what the model said ({source}): {_short(first.get('data') or '')}",
+            f"the reply is not what the model said ({source}): {short(first.get('data') or '')}",
             "Senders get a wrong or incomplete reply.",
         )
     if not trial.until(lambda: trial.status == READY, SOON):
@@ -146,8 +143,10 @@ def permission(trial: Trial) -> str:
         ),
         TURN,
     )
-    _reached(trial, asked)
-    task = trial.until_task(task_id, "input_required", "completed", "failed", "canceled", seconds=3.0)
+    _reached(trial, asked, task_id)
+    began = time.monotonic()
+    task = trial.until_task(task_id, "input_required", *ENDED, seconds=SEEN)
+    late = time.monotonic() - began
     if task["state"] != "input_required":
         _not_asked(trial, task, done.exists())
     question = _open_question(trial)
@@ -155,26 +154,27 @@ def permission(trial: Trial) -> str:
         raise Differs(
             "it says that it asks, and its question cannot be read",
             "You are told that it asks, but not what: answer in its terminal.",
-            advice.menu(trial.screen),
+            advice.menu(trial.screen, trial.profile),
         )
     subject = said.COMMAND if trial.offline.asks_for == "run" else said.TOUCHED
     task = _answered_all(trial, task_id, question)
     if subject not in f"{question['subject']}\n{question['detail']}":
         raise Differs(
-            f"its question is read without what it is about: {_short(question['text'])}",
+            f"its question is read without what it is about: {short(question['text'])}",
             "You would be asked to approve a command that you cannot see.",
         )
     if task["state"] != "completed" or not done.exists():
         raise Differs(
-            f"the answer did not reach it: {_state(task)}",
+            f"the answer did not reach it: {state(task)}",
             "Questions can be answered only in its own terminal.",
         )
-    return f"{len(question['options'])} options, its subject, answered"
+    seen = f", recognised after {late:.0f} s" if late > 3 else ""
+    return f"{len(question['options'])} options, its subject, answered{seen}"
 
 
 def _not_asked(trial: Trial, task: dict[str, Any], ran: bool) -> None:
     if trial.offline.asks in trial.screen:
-        patch = advice.menu(trial.screen)
+        patch = advice.menu(trial.screen, trial.profile)
         trial.driver.type(trial.offline.accept)
         raise Differs(
             "it asks on its screen, and the question is not recognised",
@@ -184,7 +184,7 @@ def _not_asked(trial: Trial, task: dict[str, Any], ran: bool) -> None:
     if ran:
         raise Differs("it ran the command without asking", "It does not ask before it runs commands.")
     raise Differs(
-        f"it neither asked nor ran the command: {_state(task)}", "Its permission questions are unknown."
+        f"it neither asked nor ran the command: {state(task)}", "Its permission questions are unknown."
     )
 
 
@@ -240,7 +240,7 @@ def interrupt(trial: Trial) -> str:
     trial.until(
         lambda: len(trial.model.replies) > asked and trial.model.replies[-1].text.count(" ") > 2, TURN
     )
-    _reached(trial, asked)
+    _reached(trial, asked, task_id)
     trial.until(lambda: trial.status == PROCESSING, 2.0)
     asked_slow = [reply for reply in trial.model.replies[asked:] if "#check:slow" in reply.prompt]
     running = asked_slow[0] if asked_slow else trial.model.replies[-1]
@@ -259,9 +259,9 @@ def interrupt(trial: Trial) -> str:
         raise Differs(
             f"{trial.status} after an interrupt", "After an interrupt the next message waits for ever."
         )
-    state = trial.until_task(task_id, seconds=SOON)["state"]
-    if state != "canceled":
-        raise Differs(f"the interrupted task is {state}", "Senders take half an answer for a whole one.")
+    ended = trial.until_task(task_id, seconds=SOON)["state"]
+    if ended != "canceled":
+        raise Differs(f"the interrupted task is {ended}", "Senders take half an answer for a whole one.")
     return f"stopped after {took:.1f} s"
 
 
@@ -274,7 +274,7 @@ def paste(trial: Trial) -> str:
                 f"of {len(PASTE)} characters it got {len(got)}, not the same", "Long messages arrive damaged."
             )
         if task["state"] != "completed":
-            raise Differs(_state(task), "Senders of long messages get no reply.")
+            raise Differs(state(task), "Senders of long messages get no reply.")
         if not any(receipt["step"] == "enter again" for receipt in task["receipts"]):
             return f"{len(PASTE.encode())} bytes, exact"
     raise Differs(
@@ -285,6 +285,7 @@ def paste(trial: Trial) -> str:
 
 
 def draft(trial: Trial) -> str:
+    empty = trial.settled_screen()
     trial.driver.type(DRAFT_TEXT)
     if not trial.until(lambda: trial.composer["text"] == DRAFT_TEXT, SOON):
         seen = trial.composer
@@ -292,19 +293,19 @@ def draft(trial: Trial) -> str:
         raise Differs(
             f"a half-typed line is {what}",
             "A message waits for a draft that is none, or lands in the middle of what you are typing.",
-            advice.composer(trial.driver.screen, DRAFT_TEXT),
+            advice.composer(trial.driver.screen, DRAFT_TEXT, empty),
         )
     if trial.profile.composer and not trial.composer["ruled"]:
         raise Differs(
             "its prompt is not where the profile says; a half-typed line is seen only by the cursor",
             "Drafts of several lines are not seen, and a message may land in the middle of one.",
-            advice.composer(trial.driver.screen, DRAFT_TEXT),
+            advice.composer(trial.driver.screen, DRAFT_TEXT, empty),
         )
     task = trial.until_task(trial.send("please"), seconds=TURN + 10)
     got = _got(trial, task)
     if task["state"] != "completed" or got != "please":
         raise Differs(
-            f"with a half-typed line in the way it got {_short(got)}",
+            f"with a half-typed line in the way it got {short(got)}",
             "Your draft and the message are mixed.",
             {} if task["state"] == "completed" else advice.clear_keys(trial, DRAFT_TEXT),
         )
@@ -331,7 +332,7 @@ def clearing(trial: Trial) -> str:
         )
     got = _got(trial, trial.until_task(trial.send("please"), seconds=TURN))
     if got != "please":
-        raise Differs(f"after clearing it got {_short(got)}", "Cleared text comes back in the next message.")
+        raise Differs(f"after clearing it got {short(got)}", "Cleared text comes back in the next message.")
     return "empty"
 
 
@@ -339,6 +340,7 @@ def at_name(trial: Trial) -> str:
     if not trial.until(lambda: trial.agent(PEER) is not None, SOON):
         raise Differs("the second agent did not start", "The check could not be made: run it again.")
     trial.rest(1.2)  # the relay learns the names of agents twice a second
+    empty = trial.settled_screen()
     line = f"@{PEER} say hello from the prompt"
     trial.driver.type(line)
     trial.until(lambda: line in trial.screen, SOON)
@@ -353,7 +355,7 @@ def at_name(trial: Trial) -> str:
         raise Differs(
             f"the line did not reach the other agent (its composer: {seen['state']}, {seen['why']})",
             "`@name` at its prompt does not reach other agents.",
-            advice.composer(trial.driver.screen, line),
+            advice.composer(trial.driver.screen, line, empty),
         )
     if not trial.until(lambda: trial.composer["state"] == EMPTY, SOON):
         raise Differs(
@@ -382,48 +384,34 @@ def _got(trial: Trial, task: dict[str, Any]) -> str:
     """What the model was asked for a task."""
     found = trial.got(task["id"])
     if found is None:
-        _reached(trial, len(trial.model.replies))
+        _reached(trial, len(trial.model.replies), task["id"])
     return found or ""
 
 
-def _reached(trial: Trial, asked: int) -> None:
-    """Whether the model was asked more often than that."""
+def _reached(trial: Trial, asked: int, task_id: str) -> None:
+    """Whether the model was asked more often than that, for the task among others."""
     if len(trial.model.replies) > asked:
         return
     if trial.ended:
         raise Stuck(ending(trial), "It ends in the middle of its work.")
     never = not trial.model.replies  # then no other check can tell anything
+    task = trial.task(task_id)
+    if task["state"] == "submitted":
+        raise (Stuck if never else Differs)(
+            f"the message was not typed: {task.get('note') or 'no reason is known'}; {where(trial)}",
+            "Messages to it wait although it is idle.",
+            _composer_to_try(trial),
+        )
     raise (Stuck if never else Differs)(
-        f"the model was not asked: {_where(trial)}",
+        f"the model was not asked: {where(trial)}",
         "A message does not reach it, or it talks to another model than the scripted one.",
     )
 
 
-def ending(trial: Trial) -> str:
-    """How it ended, with its own words for the reason."""
-    try:
-        status = f"with status {trial.exit_status()}"
-    except AssertionError:
-        status = "without a status"
-    rows = [row.strip() for row in trial.driver.screen.contents().split("\n") if re.search(r"\w", row)]
-    reason = next((row for row in rows if _REASON.search(row)), " ".join(rows[-3:]))
-    return f"it ended {status}: {_short(reason)}"
-
-
-def _where(trial: Trial) -> str:
-    """What it shows, or asks, in one line."""
-    prompt = trial.why.get("prompt") if trial.status else None
-    if prompt:
-        return f"it asks {_short(str(prompt.get('prompt') or ''))}"
-    rows = [row.strip() for row in trial.screen.split("\n") if re.search(r"\w", row)]
-    return f"its screen shows {_short(' / '.join(rows[-4:]))}"
-
-
-def _state(task: dict[str, Any]) -> str:
-    why = (task.get("error") or {}).get("message") or task.get("note") or ""
-    return f"the task is {task['state']}{': ' if why else ''}{why}"
-
-
-def _short(text: str, most: int = 100) -> str:
-    line = " ".join(text.split())
-    return repr(line if len(line) <= most else f"{line[: most - 1]}…")
+def _composer_to_try(trial: Trial) -> dict[str, Any]:
+    """Where its prompt may be, from what happens on the screen when something is typed."""
+    empty = trial.settled_screen()
+    trial.driver.type(DRAFT_TEXT)
+    trial.until(lambda: DRAFT_TEXT in trial.screen, 2.0)
+    trial.rest(0.3)
+    return advice.composer(trial.driver.screen, DRAFT_TEXT, empty)

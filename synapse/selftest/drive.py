@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -10,8 +11,9 @@ from synapse.agents.offline import find_prepare
 from synapse.errors import SynapseError
 from synapse.launch import program
 from synapse.profiles.loader import Profile
-from synapse.selftest.checks import CHECKS, ending
-from synapse.selftest.results import AS_MEASURED, DIFFERS, LEFT_OUT, Differs, Drive, Result, Stuck
+from synapse.selftest.checks import CHECKS
+from synapse.selftest.results import AS_MEASURED, DIFFERS, LEFT_OUT, NOT_DONE, Differs, Drive, Result, Stuck
+from synapse.selftest.sentences import ending
 from synapse.selftest.trial import TimeUp, Trial, trial
 
 Tell = Callable[[Result], None]
@@ -22,7 +24,8 @@ def drive(
 ) -> Drive:
     """`tell` gets each result at once; `seconds` is how long all may take, if not what the CLI's folder says.
 
-    Raises SynapseError if the program is not installed, or if nobody has said how to run it offline."""
+    Raises SynapseError if the program is not installed, if nobody has said how to run it offline, or if the
+    recording cannot be written where it is wanted."""
     prepare = find_prepare(profile.channel, profile.name)
     if prepare is None:
         raise SynapseError(
@@ -30,19 +33,22 @@ def drive(
             "(its folder has no offline.py). `synapse doctor --drive --all` checks those where it is."
         )
     program.find_command(profile)
+    if record is not None:
+        _check_place(record)
     began = time.monotonic()
     with trial(profile, prepare) as made:
         if seconds is not None:
             made.deadline = made.began + seconds
         results: list[Result] = []
+        unsaved = ""
         try:
             for result in _all_checks(made):
                 results.append(result)
                 tell(result)
         finally:
             if record is not None:
-                _save(made, record)
-    return Drive(profile.name, round(time.monotonic() - began, 1), results)
+                unsaved = _save(made, record)
+    return Drive(profile.name, round(time.monotonic() - began, 1), results, unsaved)
 
 
 def _all_checks(made: Trial) -> Iterator[Result]:
@@ -68,7 +74,7 @@ def _check(made: Trial, title: str, check: Callable[[Trial], str]) -> tuple[Resu
     except TimeUp:
         over = f"the {made.deadline - made.began:.0f} s were over"
         harm = "The CLI or this machine is too slow to tell: run it again, or with a longer --timeout."
-        return Result(title, DIFFERS, f"{over} in the middle of it", harm), over
+        return Result(title, NOT_DONE, f"{over} in the middle of it", harm), over
     except Differs as found:
         result = Result(title, DIFFERS, found.seen, found.harm, found.patch)
         return result, _stuck_after(made, found, title)
@@ -89,8 +95,25 @@ def _stuck_after(made: Trial, found: Differs, title: str) -> str:
         return "the time was over"
 
 
-def _save(made: Trial, record: Path) -> None:
+def _check_place(record: Path) -> None:
+    """Said at once, and not after a minute of checks."""
+    folder = record.parent
+    if record.is_dir():
+        raise SynapseError(_not_written(record, "it is a directory"))
+    if not folder.is_dir():
+        raise SynapseError(_not_written(record, "there is no such directory"))
+    if not os.access(record if record.exists() else folder, os.W_OK):
+        raise SynapseError(_not_written(record, "it is not writable"))
+
+
+def _save(made: Trial, record: Path) -> str:
+    """Why it could not be saved; the checks count all the same."""
     try:
         made.driver.save(record, f"synapse doctor {made.profile.name} --drive")
     except OSError as error:
-        raise SynapseError(f"cannot write the recording ({error.strerror}): {record}.") from error
+        return _not_written(record, error.strerror or str(error))
+    return ""
+
+
+def _not_written(record: Path, why: str) -> str:
+    return f"cannot write the recording to {record} ({why}): name another file with --record."

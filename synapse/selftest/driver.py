@@ -12,6 +12,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from synapse.terminal.screen import Screen, make_screen
 from synapse.testing import Terminal
 
 COLS, ROWS = 120, 40
@@ -81,6 +82,12 @@ class Driver(Terminal):
     def settle(self, quiet: float = QUIET) -> None:
         """Until it is idle, and so silent; while it asks something, its title may blink."""
         self.wait(lambda: time.monotonic() - self.heard > quiet, f"silence of {quiet} s", 60.0)
+
+    def copy_of_screen(self) -> Screen:
+        """The screen as it is now, which does not change any more."""
+        copied = make_screen(*self.size)
+        copied.feed(bytes(self.raw))
+        return copied
 
     def save(self, path: Path, title: str) -> None:
         """Everything so far, as asciicast v2; gzipped unless it is named .cast."""

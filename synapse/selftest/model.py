@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import json
 import re
+import socket
+import struct
 import sys
 import threading
 import time
@@ -24,7 +26,7 @@ from synapse.selftest.apis.chat import Chat
 from synapse.selftest.apis.generate import Generate
 from synapse.selftest.apis.messages import Messages
 from synapse.selftest.apis.responses import Responses
-from synapse.selftest.steps import Call, Refuse, Say, Script, Step, Wait
+from synapse.selftest.steps import Call, Cut, Hold, Refuse, Say, Script, Step, Wait
 
 PIECE = re.compile(r".{1,24}", re.DOTALL)  # what one event carries
 APIS: dict[str, type[Api]] = {
@@ -97,9 +99,7 @@ class ModelServer:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._closing.set()
-        self._http.shutdown()
-        self._http.server_close()
+        self.stop()
         self._thread.join()
 
     def next_number(self) -> int:
@@ -107,7 +107,17 @@ class ModelServer:
             self._count += 1
             return self._count
 
-    def wait(self, step: Wait) -> None:
+    def stop(self) -> None:
+        """From now on nobody listens at its address; what is being answered is broken off."""
+        self._closing.set()
+        self._http.shutdown()
+        self._http.server_close()
+
+    @property
+    def is_stopped(self) -> bool:
+        return self._closing.is_set()
+
+    def wait(self, step: Wait | Hold) -> None:
         self._closing.wait(step.seconds * self.speed)
 
 
@@ -147,6 +157,9 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         body = json.loads(self.rfile.read(int(self.headers.get("Content-Length", 0))) or b"{}")
+        if self.server.model.is_stopped:  # a connection that was kept open
+            self._reset()
+            return
         request = self._remember(body)
         path = self.path.partition("?")[0]
         api = _api_of(path)
@@ -166,6 +179,8 @@ class _Handler(BaseHTTPRequestHandler):
         steps: list[Step] = model.script(turn.prompt, turn.results)
         if turn.side:
             steps = [Say(api.side_reply(request.body))]
+        if isinstance(steps[0], Hold):
+            model.wait(steps[0])
         if isinstance(steps[0], Refuse):
             sent.status = steps[0].status
             self._json(sent.status, api.refusal(steps[0]))
@@ -187,8 +202,16 @@ class _Handler(BaseHTTPRequestHandler):
             for event in self._events(reply, steps, sent):
                 self.wfile.write(event)
                 self.wfile.flush()
-        except (BrokenPipeError, ConnectionResetError):  # interrupted by a human
+        except (BrokenPipeError, ConnectionResetError):  # interrupted by a human, or by the script
             sent.cut = True
+            self._reset()
+
+    def _reset(self) -> None:
+        """Without an orderly end, which would look like the end of the reply."""
+        self.close_connection = True
+        self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        self.rfile.close()
+        self.connection.close()
 
     def _events(self, reply: Reply, steps: list[Step], sent: Sent) -> Iterator[bytes]:
         yield from reply.open()
@@ -202,6 +225,8 @@ class _Handler(BaseHTTPRequestHandler):
             elif isinstance(step, Call):
                 yield from reply.call(step)
                 sent.calls.append(step)
+            elif isinstance(step, Cut):
+                raise ConnectionResetError
         yield from reply.close()
 
     def _remember(self, body: Json) -> Request:

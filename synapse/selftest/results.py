@@ -8,6 +8,7 @@ from typing import Any
 AS_MEASURED = "as measured"
 DIFFERS = "differs"
 LEFT_OUT = "left out"
+NOT_DONE = "not done"  # the time was over
 
 
 @dataclass(frozen=True)
@@ -23,15 +24,20 @@ class Result:
 
 @dataclass(frozen=True)
 class Drive:
-    """All checks of one CLI."""
+    """All checks of one CLI. `unsaved` is why there is no recording, where one was wanted."""
 
     profile: str
     seconds: float
     results: list[Result]
+    unsaved: str = ""
 
     @property
     def differs(self) -> bool:
         return any(result.state == DIFFERS for result in self.results)
+
+    @property
+    def is_done(self) -> bool:
+        return all(result.state != NOT_DONE for result in self.results)
 
     @property
     def patch(self) -> dict[str, Any]:

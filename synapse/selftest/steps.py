@@ -1,4 +1,4 @@
-"""What a scripted model does: it says something, waits, calls a tool, or refuses.
+"""What a scripted model does: it says something, waits, calls a tool, refuses, or breaks off.
 
 A script is a list of steps. Where it ends in a tool call, the CLI asks again with the tool's result, and the
 script goes on from there.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 
 @dataclass(frozen=True)
@@ -18,6 +19,18 @@ class Say:
 @dataclass(frozen=True)
 class Wait:
     seconds: float
+
+
+@dataclass(frozen=True)
+class Hold:
+    """As the first step: wait before the first byte of the response."""
+
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Cut:
+    """Close the connection in the middle of the reply."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +63,7 @@ class Use:
 
     server: str
     tool: str
-    arguments: dict[str, str]
+    arguments: dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -69,7 +82,7 @@ class Refuse:
 
 
 Call = Run | Read | Write | Use | Delegate
-Step = Say | Wait | Call | Refuse
+Step = Say | Wait | Hold | Cut | Call | Refuse
 
 # What the model does next with a prompt whose tool calls so far came back with these results.
 Script = Callable[[str, Sequence[str]], list[Step]]

@@ -31,11 +31,16 @@ from synapse.registry import READY, AgentRegistry, Entry
 from synapse.selftest.driver import Driver
 from synapse.selftest.model import ModelServer
 from synapse.selftest.script import script
+from synapse.terminal.screen import Screen
 
+PREFIX = "synd-"  # of the names of temporary directories; short, as sockets have 107 bytes
 PEER = "reference"  # the second agent
 MARK = "SYNAPSE_DRIVE"  # in the environment of every process of a trial
 ENOUGH = 100_000_000  # bytes of the temporary directory
 LOOK_EVERY = 0.05  # seconds
+# How a CLI looks may depend on them: some are translated, some draw more in a terminal with all colours.
+LOOK = ("COLORTERM", "LANG", "LC_ALL", "LC_MESSAGES", "LANGUAGE")
+SETTLED = 0.2  # seconds of silence
 ENDED = ("completed", "failed", "canceled")
 
 
@@ -54,7 +59,7 @@ class Trial:
         self.began = time.monotonic()
         self.deadline = self.began + offline.seconds
         self.ended = False  # the CLI writes no more
-        self.driver = Driver(self._synapse(profile.name, *offline.args), env, self.work)
+        self.driver = Driver(self._synapse(profile.name, *_arguments(profile, offline, env)), env, self.work)
         self.peer: Driver | None = None
         self._registry = AgentRegistry(folder / "a2a" / "registry")
 
@@ -127,6 +132,11 @@ class Trial:
                 return False
             self.look()
         return True
+
+    def settled_screen(self) -> Screen:
+        """A copy of its screen, once it has drawn what the host knows already."""
+        self.until(lambda: time.monotonic() - self.driver.heard > SETTLED, 2.0)
+        return self.driver.copy_of_screen()
 
     def send(self, text: str) -> str:
         task = self.call("POST", "/tasks/send", {"message": text})["task"]
@@ -206,7 +216,7 @@ def _temporary_folder() -> Iterator[Path]:
     try:
         if shutil.disk_usage(place).free < ENOUGH:
             raise OSError(errno.ENOSPC, "less than 100 MB are free", place)
-        folder = Path(tempfile.mkdtemp(prefix="synd-")).resolve()  # short: sockets have 107 bytes
+        folder = Path(tempfile.mkdtemp(prefix=PREFIX)).resolve()
         for name in ("home", "work", "tmp", "run", "synapse", "a2a"):
             (folder / name).mkdir(mode=0o700)
         _copy_profiles(folder / "synapse" / "profiles")
@@ -251,27 +261,38 @@ def _environment(folder: Path) -> dict[str, str]:
         "SYNAPSE_INITIAL_INSTRUCTIONS": "off",  # else the first message is longer than what was sent
         MARK: str(folder),
     }
+    env |= {name: os.environ[name] for name in LOOK if os.environ.get(name)}
     if "-E" not in paths.our_python():  # Synapse itself comes from there
         env["PYTHONPATH"] = os.environ["PYTHONPATH"]
     return env
 
 
+def _arguments(profile: Profile, offline: Offline, env: Mapping[str, str]) -> list[str]:
+    """An argument that this version refuses would look as if the CLI did not start."""
+    told = _output([*program.find_command(profile), "--help"], env) if offline.newer_args else ""
+    return [*offline.args, *(word for word in offline.newer_args if word in told)]
+
+
 def version_of(profile: Profile) -> str:
     """What `--version` prints, in a home of its own; empty if that tells nothing."""
     try:
-        with tempfile.TemporaryDirectory(prefix="synd-", ignore_cleanup_errors=True) as home:
-            done = subprocess.run(
-                [*program.find_command(profile), "--version"],
-                env=_environment(Path(home)) | {"HOME": home},
-                stdin=subprocess.DEVNULL,
-                capture_output=True,
-                text=True,
-                timeout=20,
-            )
+        with tempfile.TemporaryDirectory(prefix=PREFIX, ignore_cleanup_errors=True) as home:
+            env = _environment(Path(home)) | {"HOME": home}
+            lines = _output([*program.find_command(profile), "--version"], env).splitlines()
+    except OSError:  # no such directory can be made, which the trial says
+        return ""
+    return next((line.strip() for line in lines if re.search(r"\d\.\d", line)), "")
+
+
+def _output(command: list[str], env: Mapping[str, str]) -> str:
+    """What a command prints; empty if it fails."""
+    try:
+        done = subprocess.run(
+            command, env=env, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=20
+        )
     except (OSError, subprocess.TimeoutExpired, UnicodeDecodeError):
         return ""
-    lines = done.stdout.strip().splitlines() if done.returncode == 0 else []
-    return next((line.strip() for line in lines if re.search(r"\d\.\d", line)), "")
+    return done.stdout if done.returncode == 0 else ""
 
 
 def _end_all(folder: Path) -> None:

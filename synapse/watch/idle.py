@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable
 
 from synapse.keys.patterns import Pattern
+from synapse.profiles.fields import MODE_NAMES, IdleDetection
 
 SETTLE = 0.3  # seconds of silence before a pattern counts: half-painted frames match too
 
@@ -86,3 +87,14 @@ class IdleDetector:
         if self._mode is not None:
             return mode(self._mode)
         return self._regex is not None and self._regex.search(text()) is not None
+
+
+def detector_of(rules: IdleDetection) -> IdleDetector:
+    return IdleDetector(
+        strategy=rules.strategy,
+        pattern=rules.pattern,
+        pattern_use=rules.pattern_use,
+        timeout=rules.timeout,
+        modes=MODE_NAMES,
+        repaints=rules.repaints,
+    )

@@ -50,6 +50,12 @@ class Moments:
     def next_look(self, now: float) -> float:
         return max(min(self.output + SETTLE, self.look + LOOK_AT_LEAST) - now, SOONEST)
 
+    def next_sight(self, now: float) -> float | None:
+        """Seconds until the screen is looked at, or what the last key did is taken for nothing."""
+        if self.unseen:
+            return self.next_look(now)
+        return self.next_confirm(now) if self.pressed and not self.echoes else None
+
     def is_answered(self, now: float) -> bool:
         """Whether the screen shows what the last key did: its echo has settled, or none came."""
         since = max(self.key, self.submit)
@@ -71,5 +77,7 @@ class Moments:
         return (busy or output or entered) and now - self.poll >= every
 
     def is_echo(self, now: float) -> bool:
-        """Whether output just now is what a human types at an agent that is idle."""
-        return not self.entered and now - self.key < ECHO
+        """Whether output just now is what a human types at an agent that is idle: the first output after
+        text, however late it comes, and what follows soon. To be asked before `output` is set."""
+        is_late = self.echoes and self.output < self.key
+        return not self.entered and (now - self.key < ECHO or is_late)

@@ -10,11 +10,11 @@ from typing import Any
 from synapse.agents.base import PROCESS, SCREEN, SILENCE, Channel
 from synapse.agents.facts import Fact, Failed, FileChanged, PromptAccepted, StateSeen, TurnEnded
 from synapse.keys import patterns
-from synapse.profiles.loader import MODE_NAMES, Profile
+from synapse.profiles.loader import Profile
 from synapse.registry import INPUT_REQUIRED, PROCESSING, READY
 from synapse.terminal.screen import Screen
 from synapse.watch import denials, moments
-from synapse.watch.idle import IdleDetector
+from synapse.watch.idle import detector_of
 from synapse.watch.moments import Moments
 from synapse.watch.own_menu import OPENS_WITHIN, OwnMenu
 from synapse.watch.screen.composer import DIALOG, DRAFT, EMPTY, NOT_LOOKED, NOT_SEEN_YET, OTHER_PROGRAM, Seen
@@ -22,11 +22,10 @@ from synapse.watch.screen.errors import UNTOLD, DetectedError
 from synapse.watch.screen.prompt_line import PromptLine
 from synapse.watch.screen.questions import InputPrompt
 from synapse.watch.screen.reader import Place, ScreenReader
+from synapse.watch.sent import WHY, SentMessage
 from synapse.watch.signals import SignalReader
 from synapse.watch.status import StatusModel, Verdict
 from synapse.watch.turns import Turn, TurnTracker
-
-SLOW = "the pattern `{}` takes too long on this screen, and is left out: make it simpler in the profile"
 
 
 class Observer:
@@ -41,12 +40,10 @@ class Observer:
     ) -> None:
         self._screen = screen
         self._channel = channel if channels else Channel(channel.surroundings)
+        self._channel.shown = screen.contents
         self.knows = self._channel.knows  # see there
         self._on_status = on_status
-        idle = profile.idle_detection
-        self._idle = IdleDetector(
-            idle.strategy, idle.pattern, idle.pattern_use, idle.timeout, MODE_NAMES, idle.repaints
-        )
+        self._idle = detector_of(profile.idle_detection)
         self._signals = SignalReader(profile, titles=channels)
         self._reader = ScreenReader(profile, screen, channel)
         self._line = PromptLine()
@@ -54,6 +51,7 @@ class Observer:
         self._model = StatusModel()
         self._has_started = self._was_ready = False
         self._last = Moments()
+        self._sent = SentMessage()
         # The end of an interrupted turn and its time: held back until the screen shows the reply.
         self._stopped: tuple[TurnEnded, float] | None = None
         self.turns = TurnTracker(self._reader.reply)
@@ -95,14 +93,14 @@ class Observer:
         if self.prompt is not None and self.prompt.permission:
             self._last.asked = now
         repaints = self.verdict.status == READY and self._idle.goes_on(self._screen.text, self._screen.mode)
-        self._last.output = now
+        is_echo, self._last.output = self._last.is_echo(now), now
         if not repaints:
             self._last.change = now
         self._idle.output(now)
         self._signals.read(self._screen, self._model, now)
         if not self._asks_on():
             self._last.unseen = True
-            if self.verdict.status != READY or not (repaints or self._last.is_echo(now)):
+            if self.verdict.status != READY or not (repaints or is_echo):
                 self._last.entered, self._last.news = False, True
                 self._model.forget(SCREEN)  # what it shows is unknown until the next look
                 self._model.observe(SILENCE, PROCESSING, now, "output")
@@ -133,6 +131,8 @@ class Observer:
         self._last.submit = now
         self._last.pressed, self._last.echoes = True, False
         self._line.submitted()
+        if not self.is_prompt_line and self._sent.submitted(self.composer, prompt, now):
+            self._model.observe(SCREEN, PROCESSING, now, WHY)
         self._channel.submitted(prompt if prompt is not None else line)
         if not self._is_reported():
             self._reader.turn_begins(place)
@@ -174,7 +174,7 @@ class Observer:
 
     def exited(self, status: int, now: float) -> None:
         self._end_stopped(now)
-        self.error = self._reader.errors.detect_exit(status)
+        self.error = self._reader.errors.detect_exit(status, self._screen.text())
         self._model.observe(PROCESS, PROCESSING, now, f"it has ended with status {status}")
         self.turns.abandon("failed", self.error.to_a2a_error(), now)
 
@@ -215,6 +215,7 @@ class Observer:
         else:
             self._glance(now)
         if self.prompt is not None:
+            self._sent.forget()
             if self.prompt.permission and self.turns.current is not None:
                 self._last.asked = now
                 self.turns.current.asked = self.prompt.subject or self.prompt.question or ""
@@ -222,8 +223,10 @@ class Observer:
             return
         if means := self._signals.means(self._screen.text()):
             self._model.observe(SCREEN, means, now, "screen: the mark of its profile")
+            self._sent.forget()
             return
         if settled:
+            self._sent.look(self.composer, self._screen.text())
             if self._last.news:  # otherwise a human is typing: a draft says nothing about the agent
                 self._model.observe(SCREEN, (READY, PROCESSING), now, "screen: no question on it")
             self._last.news = False
@@ -285,17 +288,19 @@ class Observer:
     def _asks_on(self) -> bool:
         """Whether it shows the same question since the last look, and no key was pressed. Codex goes on
         writing, many times a second, while it asks about the tool of an MCP server."""
-        return self.prompt is not None and self._last.is_seen and self._question() == self.prompt
+        if self.prompt is None:
+            return self.verdict.status == INPUT_REQUIRED and self._signals.asks(self._screen.text())
+        return self._last.is_seen and self._question() == self.prompt
 
     def _listen(self, now: float) -> None:
         """Apply the idle strategy of the profile to the screen and to silence."""
         if self.prompt is not None or not self._idle.is_idle(now, self._screen.text, self._screen.mode):
             return
-        if self._signals.shows_work(self._screen.text()):
+        if self._sent.left(now) is not None or self._signals.shows_work(self._screen.text()):
             return
         if self._idle.by_pattern:
             self._model.observe(SCREEN, READY, now, "screen: the idle pattern of its profile")
-        elif self._takes_input(now):
+        elif self._takes_input(now) and not (self.sees_composer and self.composer.is_absent):
             self._model.observe(SILENCE, READY, now, f"no output for {self._last.quiet(now):.1f} s")
 
     def _takes_input(self, now: float) -> bool:
@@ -312,6 +317,8 @@ class Observer:
         for fact in facts:
             if isinstance(fact, PromptAccepted | TurnEnded):
                 self._end_stopped(now)
+            if isinstance(fact, PromptAccepted):
+                self._sent.forget()  # a long reply may move the message off the screen
             if isinstance(fact, StateSeen):
                 self._model.observe(fact.source, fact.says, now, fact.why)
             elif isinstance(fact, FileChanged):
@@ -359,11 +366,10 @@ class Observer:
     def _end_marked(self, now: float) -> None:
         """End a turn whose reply is read from the screen when the profile's `response_end` is there."""
         turn = self.turns.current
-        if turn is None or not turn.prompt or self._is_reported():
+        if turn is None or not turn.prompt or self._is_reported() or not self._reader.shows_end(turn.prompt):
             return
-        if self._reader.shows_end(turn.prompt):
-            turn.busy = True
-            self.turns.settle("completed", None, now)
+        turn.busy = True
+        self.turns.settle("completed", None, now)
 
     def _settle_turn(self, now: float) -> None:
         """End a turn whose end was not reported, when the agent has been READY for long enough."""
@@ -412,22 +418,17 @@ class Observer:
         return "failed" if self.error.fatal else "completed", self.error.to_a2a_error()
 
     def _next(self, now: float) -> float | None:
-        is_ready = self.verdict.status == READY
+        is_ready, turn = self.verdict.status == READY, self.turns.current
         waits = [self._idle.next_check(now), self.verdict.overruled_in]
-        if self._last.unseen:
-            waits.append(self._last.next_look(now))
-        elif self._last.pressed and not self._last.echoes:
-            waits.append(self._last.next_confirm(now))
-        if self._stopped is not None:
+        waits += [self._last.next_sight(now), self._sent.left(now)]
+        if self._stopped is not None or (turn is not None and is_ready):
             waits.append(moments.TURN_SETTLE)
-        if self.turns.current is not None:
-            waits.append(moments.TURN_SETTLE if is_ready else moments.POLL_AT_LEAST)
         elif self._is_entered(now):
             waits.append(moments.POLL_ENTERED)
-        elif self._channel.tells and not is_ready:
+        elif turn is not None or (self._channel.tells and not is_ready):
             waits.append(moments.POLL_AT_LEAST)
-        if not self._has_started and self._last.quiet(now) < moments.UNSHOWN:
-            waits.append(moments.UNSHOWN - self._last.quiet(now))
+        if not self._has_started and (left := moments.UNSHOWN - self._last.quiet(now)) > 0:
+            waits.append(left)
         times = [wait for wait in waits if wait is not None]
         return max(min(times), moments.SOONEST) if times else None
 
@@ -440,7 +441,7 @@ class Observer:
             "overruled_in": verdict.overruled_in,
             "evidence": [e.to_dict(now) for e in self._model.evidence()],
             "against": [e.why for e in verdict.against],
-            "missing": [*self._channel.missing(), *map(SLOW.format, patterns.slow())],
+            "missing": [*self._channel.missing(), *map(patterns.SLOW.format, patterns.slow())],
             "channel": self._channel.name,
             "composer": {"state": self.composer.state, "text": self.composer.text, "why": self.composer.why},
             "prompt": self.prompt.to_a2a_format() if self.prompt else None,

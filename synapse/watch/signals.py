@@ -5,7 +5,7 @@ from typing import TypeVar
 from synapse.agents.base import OSC, TITLE
 from synapse.keys.patterns import Pattern
 from synapse.profiles.fields import OscSignal, Profile, Signal
-from synapse.registry import PROCESSING
+from synapse.registry import INPUT_REQUIRED, PROCESSING
 from synapse.terminal.screen import Screen
 from synapse.watch.status import StatusModel
 
@@ -46,6 +46,9 @@ class SignalReader:
     def means(self, text: str) -> tuple[str, ...]:
         """The states that the first match on the screen means; empty if there is none."""
         return next((rule.means for rule, regex in self._screen_rules if regex.search(text)), ())
+
+    def asks(self, text: str) -> bool:
+        return INPUT_REQUIRED in self.means(text)
 
     def shows_work(self, text: str) -> bool:
         return any(PROCESSING in rule.means and regex.search(text) for rule, regex in self._screen_rules)

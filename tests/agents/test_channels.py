@@ -506,6 +506,40 @@ class TestClaudesPageOfAgents:
         channel.submitted("my line")
         assert channel.knows({**CLAUDE_STOPS, "session_id": "moved"})
 
+    @pytest.mark.parametrize("hook_first", [False, True])
+    @pytest.mark.parametrize("made_late", [False, True])
+    def test_the_turns_that_moved_with_it_are_over(
+        self, tmp_path: Path, hook_first: bool, made_late: bool
+    ) -> None:
+        """The transcript under the new id begins with a copy of the conversation (2.1.326), and may be made
+        before or after the prompt."""
+        used = {"input_tokens": 5, "output_tokens": 7}
+        interrupted = {"content": [{"type": "text", "text": "[Request interrupted by user]"}]}
+        past = {"timestamp": "2026-11-17T23:24:30.976Z"}
+        old = [
+            {"type": "assistant", "uuid": "a", "message": {"content": "before", "usage": used}, **past},
+            {"type": "user", "uuid": "b", "message": interrupted, **past},
+        ]
+        now = {"timestamp": datetime.now(UTC).isoformat().replace("+00:00", "Z")}
+        new = {"type": "assistant", "uuid": "c", "message": {"content": "done", "usage": used}, **now}
+        copied = "".join(json.dumps(line) + "\n" for line in old)
+        transcript = tmp_path / "moved.jsonl"
+        if not made_late:
+            transcript.write_text(copied)
+        channel = open_channel("claude", around(tmp_path))
+        channel.on_event(CLAUDE_STARTS)
+        moved = {"session_id": "moved", "transcript_path": str(transcript)}
+        prompted = {**CLAUDE_PROMPTED, **moved, "prompt": "my line"}
+        if hook_first:
+            assert not channel.knows(prompted)
+        channel.submitted("my line")
+        facts = [] if hook_first else channel.on_event(prompted)
+        transcript.write_text(f"{copied}{json.dumps(new)}\n")
+        facts += channel.on_event({**CLAUDE_STOPS, **moved})
+        assert [fact.text for fact in only(facts, Said)] == ["done"]
+        assert [fact.key for fact in only(facts, TokensUsed)] == ["c"]
+        assert [fact.outcome for fact in only(facts, TurnEnded)] == ["completed"]
+
     @pytest.mark.parametrize("prompt", ["another line", "[A2A:9999:b] hello", ""])
     def test_another_prompt_is_another_conversation(self, tmp_path: Path, prompt: str) -> None:
         channel = open_channel("claude", around(tmp_path))
@@ -619,6 +653,35 @@ class TestCodex:
         assert only(facts, ToolUsed)[0].name == "exec_command"
         notify = {"type": "agent-turn-complete", "thread-id": "other", "last-assistant-message": "title"}
         assert only(channel.on_event(notify), TurnEnded) == []
+
+    def test_a_thread_that_works_on_in_the_background_ends_no_turn_of_another(self, tmp_path: Path) -> None:
+        """Its view of agents opens another thread while one works (0.169 has it embedded too)."""
+        started = {"type": "task_started"}
+        with ExitStack() as held:
+            threads = Threads(self.rollout(tmp_path).parent, held)
+            channel = open_channel("codex", around(tmp_path, child=threads.pid))
+            channel.submitted("[A2A:1:x] one")
+            threads.write("1", started, {"type": "user_message", "message": "[A2A:1:x] one"})
+            assert only(channel.poll(), PromptAccepted)
+            threads.write("2", started, {"type": "user_message", "message": "not submitted here"})
+            assert channel.poll() == [], "the first one works, and this began by itself"
+            threads.write("2", {"type": "task_complete", "last_agent_message": "of its own"})
+            channel.submitted("[A2A:2:x] two")
+            threads.write("2", started)
+            assert channel.poll() == []
+            threads.write("2", {"type": "user_message", "message": "[A2A:2:x] two"})
+            facts = channel.poll()
+            assert [fact.outcome for fact in only(facts, TurnEnded)] == ["interrupted"], (
+                "the first one is left"
+            )
+            assert [fact.text for fact in only(facts, PromptAccepted)] == ["[A2A:2:x] two"]
+            assert states(facts) == [(PROCESSING,)]
+            threads.write("1", {"type": "task_complete", "last_agent_message": "one"})
+            assert channel.poll() == []
+            threads.write("2", {"type": "task_complete", "last_agent_message": "two"})
+            assert [fact.reply for fact in only(channel.poll(), TurnEnded)] == ["two"]
+            threads.write("1", started, {"type": "user_message", "message": "back"})
+            assert [fact.text for fact in only(channel.poll(), PromptAccepted)] == ["back"]
 
     def test_another_thread_is_followed_and_a_subagents_is_not(self, tmp_path: Path) -> None:
         """/new begins another file; Codex keeps the first one open, and a subagent has one of its own."""

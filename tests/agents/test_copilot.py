@@ -143,6 +143,18 @@ def test_an_error_ends_the_turn_and_one_that_is_tried_again_does_not(
     assert error is not None and (error.text, error.status, error.ends) == ("400 no", 400, True)
 
 
+def test_an_empty_message_is_no_reply(channel: CopilotChannel, tmp_path: Path) -> None:
+    session = Session(tmp_path, "one")
+    session.tell("user.message", content="do it")
+    session.tell("assistant.turn_start", turnId="0")
+    session.tell("assistant.message", content="", toolRequests=[])
+    session.tell("assistant.turn_end", turnId="0")
+    assert not [fact for fact in channel.poll() if isinstance(fact, TurnEnded)]
+    session.tell("session.error", message="No response was returned. Send your message again to retry.")
+    (ended,) = [fact for fact in channel.poll() if isinstance(fact, TurnEnded)]
+    assert ended.outcome == "failed" and ended.reply is None
+
+
 def test_an_edit_is_a_changed_file_once_it_is_made(channel: CopilotChannel, tmp_path: Path) -> None:
     session = Session(tmp_path, "one")
     session.tell("user.message", content="do it")

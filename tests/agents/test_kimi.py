@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +26,7 @@ from synapse.agents.facts import (
     TurnEnded,
 )
 from synapse.agents.kimi.channel import KimiChannel
-from synapse.agents.kimi.sessions import GIVE_UP, LATE
+from synapse.agents.kimi.sessions import BESIDE, GIVE_UP, LATE
 from synapse.registry import INPUT_REQUIRED, PROCESSING, READY
 
 DISPLAY = {"kind": "command", "command": "touch x", "cwd": "/work", "language": "bash"}
@@ -95,6 +99,26 @@ def made(home: Path, clock: Clock, session_file: str = "") -> KimiChannel:
     return KimiChannel(
         Surroundings(str(home), {"HOME": str(home)}, clock.now - 100, session_file=session_file)
     )
+
+
+@contextmanager
+def neighbour(folder: Path) -> Iterator[None]:
+    """Another process in the directory with the name of the program, once the system knows it."""
+    program = folder / "kimi-code"
+    program.symlink_to(sys.executable)
+    started = subprocess.Popen(
+        [program, "-c", "print(flush=True); input()"],
+        cwd=folder,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+    )
+    try:
+        assert started.stdout is not None and started.stdout.readline()
+        yield
+    finally:
+        started.kill()
+        started.communicate()
 
 
 def without_states(facts: list[Fact]) -> list[Fact]:
@@ -289,6 +313,52 @@ class TestWhichSession:
         assert PromptAccepted(TRANSCRIPT, "queued") in channel.poll()
         second.end()
         assert channel.poll() == [] and channel.unfinished()
+
+    def test_of_two_with_the_same_line_at_once_none_is_taken(
+        self, channel: KimiChannel, tmp_path: Path, clock: Clock
+    ) -> None:
+        with neighbour(tmp_path):
+            channel.submitted("hello")
+            theirs = Session(tmp_path, clock, "a")
+            theirs.prompt("hello")
+            theirs.step("For them.")
+            theirs.end()
+            clock.now += 1.0
+            assert without_states(channel.poll()) == [], "our own may not be written yet"
+            ours = Session(tmp_path, clock, "b")
+            ours.prompt("hello")
+            clock.now += BESIDE + 0.1
+            assert without_states(channel.poll()) == [] and "two sessions" in channel.missing()[0]
+            channel.submitted("[A2A:1:x] and now")
+            ours.prompt("[A2A:1:x] and now")
+            assert without_states(channel.poll()) == [PromptAccepted(TRANSCRIPT, "[A2A:1:x] and now")]
+            assert channel.missing() == []
+
+    def test_of_two_with_the_same_line_at_once_the_one_on_the_screen_is_ours(
+        self, channel: KimiChannel, tmp_path: Path, clock: Clock
+    ) -> None:
+        with neighbour(tmp_path):
+            channel.shown = lambda: " │  Session:   session_b      │\n"
+            channel.submitted("hello")
+            Session(tmp_path, clock, "session_a").prompt("hello")
+            assert without_states(channel.poll()) == []
+            ours = Session(tmp_path, clock, "session_b")
+            ours.prompt("hello")
+            ours.step("For us.")
+            ours.end()
+            assert without_states(channel.poll())[-1] == TurnEnded(TRANSCRIPT, "completed", "For us.")
+            assert channel.missing() == []
+
+    def test_beside_another_one_the_only_session_with_the_line_is_ours(
+        self, channel: KimiChannel, tmp_path: Path, clock: Clock
+    ) -> None:
+        with neighbour(tmp_path):
+            channel.submitted("hello")
+            Session(tmp_path, clock, "a").prompt("something else")
+            Session(tmp_path, clock, "b").prompt("hello")
+            assert without_states(channel.poll()) == []
+            clock.now += BESIDE + 0.1
+            assert without_states(channel.poll()) == [PromptAccepted(TRANSCRIPT, "hello")]
 
     def test_earlier_turns_of_a_resumed_one_do_not_count(
         self, channel: KimiChannel, tmp_path: Path, clock: Clock

@@ -6,6 +6,7 @@ import re
 
 import pytest
 
+from synapse.delivery.answers import answer_keys
 from synapse.profiles.loader import load_profile
 from synapse.terminal.screen import Screen, make_screen
 from synapse.watch.screen.composer import DRAFT, EMPTY, ComposerReader, Seen
@@ -105,6 +106,20 @@ def test_a_question_of_its_own_and_the_folder_to_trust() -> None:
         RULE, "  Trust this folder?", hints, "", "  /w", "", "   ❯ Trust this folder", "     No", RULE
     )
     assert trust is not None and trust.question == "Trust this folder?"
+
+
+def test_a_question_with_several_answers() -> None:
+    boxes = ["   [✓] Red", "         as blood", "   [ ] Blue", "   [ ] Other", ""]
+    hints = "   ↑↓ select  1-3 / ↵ toggle  ←/→/tab switch  esc cancel"
+    prompt = asked(" ● Hm.", RULE, "  question", "", "  ? Which colours?", "", *boxes, hints, RULE, *FOOTER)
+    assert prompt is not None and prompt.question == "Which colours?"
+    assert (prompt.options, prompt.chosen) == (["Red", "Blue", "Other"], ["Red"])
+    assert answer_keys(prompt, "Blue, Other", b"\r", 0.1) == [
+        (0.0, b"1"),
+        (0.1, b"2"),
+        (0.1, b"3"),
+        (0.1, b"\t"),
+    ]
 
 
 def test_a_message_that_waits_is_no_question() -> None:

@@ -165,6 +165,28 @@ class TestChannel:
         assert only(facts, Failed) and states(facts) == [PROCESSING]
         assert events.channel.read_error(only(facts, Failed)[0].error).text == "Too Many Requests"  # type: ignore[union-attr]
 
+    def test_a_turn_that_is_stopped_while_it_waits_to_try_again(self, events: Events) -> None:
+        events.prompt("m1", "hello")
+        (end,) = only(events.status("idle"), TurnEnded)
+        assert end.outcome == "interrupted", "there is no answer at all"
+        events.prompt("m0", "hello")
+        told = {"id": "a0", "role": "assistant", "time": {"created": 1, "completed": 2}}
+        events("message.updated", info=told)
+        assert only(events.status("idle"), TurnEnded)[0].outcome == "interrupted", "the model ended nothing"
+        events.prompt("m00", "hello")
+        events("message.updated", info={**told, "id": "a00", "finish": "stop"})
+        (end,) = only(events.status("idle"), TurnEnded)
+        assert (end.outcome, end.reply) == ("completed", ""), "an empty reply"
+        events.prompt("m2", "hello")
+        events.status("retry", attempt=1, message="Too Many Requests", next=5)
+        events.status("busy")
+        (end,) = only(events.status("idle"), TurnEnded)
+        assert (end.outcome, end.reply) == ("interrupted", "")
+        events.prompt("m3", "again")
+        events.status("retry", attempt=1, message="Too Many Requests", next=5)
+        events.answer("m4", "Here.")
+        assert only(events.status("idle"), TurnEnded)[0].outcome == "completed"
+
     def test_a_subagent_says_nothing_but_may_ask(self, events: Events) -> None:
         events.prompt("m1", "hello")
         child = Events(events.channel, "ses_2")

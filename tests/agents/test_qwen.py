@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -64,9 +64,14 @@ class Files:
     def prompt(self, text: str = "hello") -> list[Fact]:
         return self.event("user", message={"content": [{"type": "text", "text": text}]})
 
-    def message(self, *blocks: dict[str, Any], used: int = 10, **more: Any) -> list[Fact]:
+    def message(
+        self, *blocks: dict[str, Any], used: int = 10, pieces: Sequence[str] = (), **more: Any
+    ) -> list[Fact]:
         usage = {"input_tokens": used, "output_tokens": used}
         facts = self.event("stream_event", event={"type": "message_start"}, **more)
+        for piece in pieces:
+            delta = {"type": "content_block_delta", "delta": {"type": "text_delta", "text": piece}}
+            facts += self.event("stream_event", event=delta)
         facts += self.event("assistant", message={"content": list(blocks), "usage": usage}, **more)
         return facts + self.event("stream_event", event={"type": "message_stop"}, **more)
 
@@ -153,6 +158,41 @@ def test_a_request_that_fails(qwen: Files, first: str) -> None:
     assert (end.outcome, end.error, only(facts, Said)) == ("failed", ERROR, [])
     error = qwen.channel.read_error(ERROR)
     assert error is not None and (error.text, error.status) == ("400 no", 400)
+
+
+ENDED_EARLY = "[API Error: Model stream ended without a finish reason.]"
+
+
+def answered(qwen: Files, text: str) -> list[Fact]:
+    event = {**ERROR, "event.name": "qwen-code.api_response", "status_code": 200, "response_text": text}
+    return qwen.record("system", subtype="ui_telemetry", systemPayload={"uiEvent": event})
+
+
+@pytest.mark.parametrize("used", [0, 10])
+@pytest.mark.parametrize("said_first", ["", "half a "])
+@pytest.mark.parametrize("first", ["event", "record"])
+def test_a_stream_that_ends_early_fails_the_turn(qwen: Files, first: str, said_first: str, used: int) -> None:
+    """No request has failed, but the model did not say what is at the end of the message."""
+    qwen.prompt()
+    facts = answered(qwen, said_first) if first == "record" else []
+    pieces = [said_first, ENDED_EARLY] if said_first else [ENDED_EARLY]
+    facts += qwen.message(said(said_first + ENDED_EARLY), used=used, pieces=pieces)
+    if first == "event":
+        assert not only(facts, TurnEnded) and qwen.channel.unfinished()
+        facts += answered(qwen, said_first)
+    (end,) = only(facts, TurnEnded)
+    assert end.outcome == "failed" and not only(facts, Said)
+    error = qwen.channel.read_error(end.error)
+    assert error is not None and error.text == "Model stream ended without a finish reason."
+
+
+def test_a_model_that_ends_with_such_a_piece_has_said_it(qwen: Files) -> None:
+    qwen.prompt()
+    facts = qwen.message(said(f"It says {ENDED_EARLY}"), pieces=["It says ", ENDED_EARLY])
+    facts += answered(qwen, f"It says {ENDED_EARLY}")
+    assert not only(facts, TurnEnded)
+    facts = qwen.record("assistant", message={"parts": [{"text": f"It says {ENDED_EARLY}"}]})
+    assert only(facts, TurnEnded)[0].reply == f"It says {ENDED_EARLY}"
 
 
 def test_a_model_may_say_so_too(qwen: Files) -> None:

@@ -22,7 +22,10 @@ from synapse.agents.facts import (
     TurnEnded,
 )
 from synapse.agents.vibe.channel import VibeChannel
+from synapse.profiles.loader import load_profile
 from synapse.registry import INPUT_REQUIRED, PROCESSING, READY
+from synapse.watch.screen.errors import ErrorDetector
+from synapse.watch.signals import SignalReader
 
 COMMAND = {"command": "touch x"}
 
@@ -220,6 +223,12 @@ def test_an_error_of_the_api(channel: VibeChannel, session: Session) -> None:
     assert told is not None and (told.text, told.status, told.ends) == ("no", 429, True)
 
 
+def test_a_rejected_key_is_a_missing_login_also_where_no_status_is_told() -> None:
+    event = {"type": "vibe_error", "code": "model_unauthorized", "message": "the credential was rejected"}
+    error = ErrorDetector(read_error=VibeChannel.read_error).detect_event(event)
+    assert error is not None and (error.code, error.fatal) == ("LOGIN_REQUIRED", True)
+
+
 @pytest.mark.parametrize(("status", "changed"), [("completed", True), ("failed", False)])
 def test_an_edit_is_a_changed_file_once_it_is_made(
     channel: VibeChannel, session: Session, status: str, changed: bool
@@ -275,3 +284,17 @@ def test_damaged_records_are_left_out(channel: VibeChannel, session: Session) ->
     session.change({"entry": {"type": "message", "role": "user", "content": [1, {"text": 2}]}})
     session.prompt("still here", "t2")
     assert PromptAccepted(TRANSCRIPT, "still here") in channel.poll()
+
+
+@pytest.mark.parametrize(
+    ("row", "below", "asks"),
+    [
+        (" " * 27 + "Get your Mistral API key", "", True),
+        (" " * 25 + "│" + " " * 25 + "Trust this folder?" + " " * 25 + "│", "", True),
+        (" " * 27 + "Get your Mistral API key", "─" * 60 + "\n>\n" + "─" * 60, False),  # a reply says it
+        ("  Get your Mistral API key", "", False),
+    ],
+)
+def test_pages_before_the_conversation_ask_something(row: str, below: str, asks: bool) -> None:
+    signals = SignalReader(load_profile("vibe"), titles=False)
+    assert signals.asks(f"\n\n{row}\n\n{below}\n~/work [PID 1]") is asks

@@ -363,6 +363,13 @@ class TestDoctorAndDemo:
         assert "bad.yaml" in done.stdout and f"{left}: left by an agent that has died, removed" in done.stdout
         assert not left.exists() and foreign.exists()
 
+    @pytest.mark.parametrize(("version", "is_old"), [("1.9.12", True), ("2.1.0", False), ("2.10", False)])
+    def test_doctor_says_that_a_cli_is_too_old(self, home: Home, version: str, is_old: bool) -> None:
+        home.profile("acme", f"command: [echo, acme {version}]\ninstall: get acme\nmeasured: '2.1.0'\n")
+        said = home.run("doctor", "acme").stdout
+        told = "older than 2.1.0, with which its profile was measured: update it (`get acme`), or see what"
+        assert f"acme {version}" in said and (told in " ".join(said.split())) == is_old, said
+
     def test_doctor_says_which_home_cannot_be_made(self, home: Home) -> None:
         file = home.work / "file"
         file.write_text("")

@@ -260,9 +260,16 @@ def test_ctrl_c_in_a_broadcast_asks_once_about_those_that_go_on(home: Home) -> N
         home.run("start", "dummy", "--name", name)
     for name in ("a", "b"):
         home.run("send", name, "silent 60 busy")
+
+    def tasks() -> list[dict[str, Any]]:
+        listed: list[dict[str, Any]] = json.loads(home.run("tasks", "--json").stdout)
+        return listed
+
     for answer, told in (("n", "go on: `synapse task ID` shows a reply"), ("y", "canceled ")):
+        known = len(tasks())
         with home.terminal("send", "all", "--return", "say here", cols=120) as terminal:
             terminal.wait_for("c: here")
+            wait(lambda before=known: len(tasks()) == before + 3, "a task for each")  # type: ignore[misc]
             terminal.type("\x03")
             terminal.wait_for("\na and b go on with it. Cancel the tasks? [y/N]")
             terminal.type(f"{answer}\r")
@@ -270,7 +277,7 @@ def test_ctrl_c_in_a_broadcast_asks_once_about_those_that_go_on(home: Home) -> N
             assert terminal.wait_exit() == 130
             shown = terminal.screen.text()
             assert answer == "n" or (" of a" in shown and " of b" in shown and "go on:" not in shown)
-    states = [task["state"] for task in json.loads(home.run("tasks", "--json").stdout)]
+    states = [task["state"] for task in tasks()]
     assert sorted(states) == ["canceled"] * 2 + ["completed"] * 2 + ["submitted"] * 2 + ["working"] * 2
 
 

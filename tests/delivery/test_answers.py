@@ -41,3 +41,26 @@ def test_an_answer_that_denies(said: str, no: bool) -> None:
     keys = {"Yes, proceed": "y", "No, and tell it what to do differently": "Escape"}
     prompt = InputPrompt("Run it?", "selection", list(keys), keys=keys, permission=True)
     assert denies(prompt, said) is no
+
+
+@pytest.mark.parametrize(
+    ("said", "pressed"),
+    [
+        ("b, c", "1 2 3 Down Enter"),  # the row below the options is one down from the last
+        ("a", "Down Down Enter"),  # it is checked already
+        ("2", "1 2 Down Down Enter"),
+        ("a, b", "2 Down Down Enter"),
+    ],
+)
+def test_of_several_answers_only_those_are_checked_that_were_given(said: str, pressed: str) -> None:
+    keys = {"a": "1", "b": "2", "c": "3"}
+    prompt = InputPrompt(
+        "Which?", "selection", list(keys), "b", keys=keys, chosen=["a"], finish="below", question="Which?"
+    )
+    named = {"Down": b"\x1b[B", "Enter": b"\r"}
+    found = [key for _, key in answer_keys(prompt, said, b"\r", 0.1)]
+    assert found == [named.get(key, key.encode()) for key in pressed.split()]
+    assert "separate them by commas" in prompt.text and prompt.to_a2a_format()["chosen"] == ["a"]
+    for bad in ("", "a, x", "x"):
+        with pytest.raises(BadMessage, match="none of the answers"):
+            answer_keys(prompt, bad, b"\r", 0.1)

@@ -19,8 +19,9 @@ import pytest
 from synapse.agent_terminal import AgentTerminal
 from synapse.agents.base import HOOK, Channel, Surroundings
 from synapse.agents.facts import PromptAccepted, TurnEnded
-from synapse.delivery.carry import Carry
+from synapse.delivery.carry import Carry, advised
 from synapse.delivery.courier import Delivery
+from synapse.delivery.gate import refusal
 from synapse.delivery.questions import Questions
 from synapse.profiles.loader import load_profile
 from synapse.relay.wire import DONE
@@ -493,6 +494,41 @@ def test_a_denied_tool_cancels_its_task_with_the_code(
     assert task.note == (error or "interrupted at the agent's terminal")
     said = [receipt["evidence"] for receipt in task.receipts if receipt["step"] == "denied"]
     assert said == (["deduced: the turn stopped while it was asked, or right after"] if denied else [])
+
+
+BOX = (
+    "\x1b[2J\x1b[H{}\r\n\r\n ╭"
+    + "─" * 60
+    + "╮\r\n │ > {:57} │\r\n ╰"
+    + "─" * 60
+    + "╯\r\n ~/work\x1b[?25l\x1b[4;6H"
+)
+
+
+@pytest.mark.parametrize(
+    ("shown", "draft", "code"),
+    [
+        ('   Error: LLM not set, send "/login" to login', "", "LOGIN_REQUIRED"),
+        ('   Error: LLM not set, send "/login" to login', "[A2A:1:user] hello", None),  # it is still there
+        (" ● Done.", "", None),
+    ],
+)
+def test_a_message_that_the_agent_refuses_without_a_turn(
+    tmp_path: Path, shown: str, draft: str, code: str | None
+) -> None:
+    now = 100.0
+    surroundings = Surroundings(str(tmp_path), {}, 0.0, 0)
+    controller = AgentTerminal(
+        load_profile("kimi"), Channel(surroundings), lambda _: None, 80, 24, clock=lambda: now
+    )
+    controller.feed(BOX.format(shown, draft).encode())
+    now += 1.0
+    controller.check_status()
+    refused = refusal(controller)
+    assert (refused and refused.code) == code
+    if refused:
+        told = advised(refused.to_a2a_error(), "kimi")["message"]
+        assert told.startswith("LLM not set") and "`synapse attach kimi`" in told
 
 
 def test_an_agent_that_writes_before_there_is_a_host(home: Home) -> None:

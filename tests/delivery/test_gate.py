@@ -21,7 +21,10 @@ class Desk:
     def __init__(self, seen: Seen, quiet: float = 2.0, patience: float = PATIENCE) -> None:
         self.controller: Any = SimpleNamespace(
             composer=seen, draft=False, draft_text="", last_key=100.0 - quiet,
-            observer=SimpleNamespace(is_composer_current=True, prompt=None, menu=OwnMenu()),
+            observer=SimpleNamespace(
+                is_composer_current=True, prompt=None, menu=OwnMenu(), sees_composer=True
+            ),
+            profile=SimpleNamespace(name="acme", channel="acme"),
         )  # fmt: skip
         controller: Any = self.controller
         self.gate = Gate(controller, patience, lambda: 100.0)

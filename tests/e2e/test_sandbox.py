@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -214,6 +215,50 @@ def test_a_fifo_that_is_gone_is_named(sandbox: Sandbox) -> None:
         assert "if the file is gone, restart the agent" in sandbox.run("send", "b", "hi", status=1)
     finally:
         os.rename(sandbox.way.fifo + "-", sandbox.way.fifo)
+
+
+def test_a_full_fifo_is_waited_for(sandbox: Sandbox) -> None:
+    [host] = hosts(sandbox.home, "a")
+    os.kill(host, signal.SIGSTOP)
+    try:
+        fifo = os.open(sandbox.way.fifo, os.O_WRONLY | os.O_NONBLOCK)
+        with pytest.raises(BlockingIOError):
+            while os.write(fifo, bytes(4096)):
+                pass
+        os.close(fifo)
+        command = sandbox.start("send", "b", "--return", "say through")
+        wait(lambda: _has_open(command.pid, sandbox.way.fifo), "the command at the FIFO")
+    finally:
+        os.kill(host, signal.SIGCONT)
+    out, err = command.communicate(timeout=60)
+    assert out == "through\n", err
+
+
+def _has_open(pid: int, path: str) -> bool:
+    for fd in os.listdir(f"/proc/{pid}/fd"):
+        with suppress(FileNotFoundError):  # it was closed meanwhile
+            if os.readlink(f"/proc/{pid}/fd/{fd}") == path:
+                return True
+    return False
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can mount a small disk")
+def test_a_full_disk_under_the_replies(sandbox: Sandbox) -> None:
+    """The command says so, the message has arrived all the same, and with room all is as before."""
+    small = ["mount", "-t", "tmpfs", "-o", "size=16k,mode=0700", "small", sandbox.way.replies]
+    if subprocess.run(small, capture_output=True).returncode:
+        pytest.skip("no disk can be mounted here")
+    try:
+        filling = Path(sandbox.way.replies) / "filling"
+        with pytest.raises(OSError, match="No space left"):
+            filling.write_bytes(bytes(1 << 20))
+        assert "make room on that disk" in sandbox.run("send", "b", "--no-wait", "say arrived", status=1)
+        filling.unlink()
+        assert sandbox.run("send", "b", "--return", "say there is room") == "there is room\n"
+        said = sandbox.run("tasks", "b")
+        assert "say arrived" in said and "failed" not in said.split("say arrived")[0].splitlines()[-1]
+    finally:
+        subprocess.run(["umount", "-l", sandbox.way.replies], check=True)
 
 
 def test_the_agent_is_told_the_fifo_and_the_program(sandbox: Sandbox) -> None:

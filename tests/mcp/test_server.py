@@ -14,6 +14,9 @@ from mcp import StdioServerParameters
 from mcp.client.client import Client
 from mcp.client.stdio import stdio_client
 
+from synapse.mcp import server
+from synapse.peers.task import A2ATask
+from tests.support import no_connect
 from tests.support.home import SYNAPSE, Home, new_home, wait
 from tests.support.patience import PATIENCE
 
@@ -36,10 +39,10 @@ def use(home: Home, call: Use, **more: str) -> Any:
     """What `call` returns with a client whose server has these variables."""
 
     async def main() -> Any:
-        server = StdioServerParameters(
+        started = StdioServerParameters(
             command=SYNAPSE[0], args=[*SYNAPSE[1:], "mcp"], env={**home.env, **more}, cwd=home.work
         )
-        async with asyncio.timeout(2 * PATIENCE), Client(stdio_client(server)) as client:
+        async with asyncio.timeout(2 * PATIENCE), Client(stdio_client(started)) as client:
             return await call(client)
 
     return asyncio.run(main())
@@ -128,7 +131,24 @@ def test_a_message_is_sent_without_waiting(shared: Home) -> None:
             await asyncio.sleep(0.05)
         return found
 
-    assert use(shared, call)["reply"] == "quietly"
+    found = use(shared, call)
+    assert (found["reply"], found["agent"]) == ("quietly", "b")
+
+
+def test_a_task_of_another_machine_is_found_under_the_id_that_is_shown(
+    home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    late = A2ATask("0123abcd-1", "working", agent="codex@box")
+    shown = server.task_shown(late)
+    assert shown["task"] == "0123abcd-1@box"
+
+    def there(task_id: str) -> tuple[dict[str, str], dict[str, str]]:
+        assert task_id == "0123abcd-1@box"
+        return {"name": "codex@box"}, {"id": "0123abcd-1", "status": "completed"}
+
+    monkeypatch.setattr(server, "find_task_there", there)
+    found = asyncio.run(server.find_any_task(shown["task"]))
+    assert server.task_shown(found) == {"task": shown["task"], "state": "completed", "agent": "codex@box"}
 
 
 def test_questions_are_listed_and_answered(shared: Home) -> None:
@@ -171,8 +191,10 @@ def test_what_an_agent_sends_is_signed_by_it_and_it_may_not_wait_for_itself(shar
     ("name", "arguments", "sentence"),
     [
         ("ask_agent", {"agent": "nobody", "message": "hi"}, "no agent named 'nobody'"),
-        ("send_message", {"agent": "b", "message": ""}, "message"),
-        ("send_message", {"agent": "b", "message": "x", "priority": 9}, "priority"),
+        ("ask_agent", {"agent": "all", "message": "hi"}, "'all' is more than one agent: name one of them"),
+        ("ask_agent", {"agent": "b"}, "ask_agent was not called, because of message: field required"),
+        ("send_message", {"agent": "b", "message": ""}, "message: string should have at least 1 character"),
+        ("send_message", {"agent": "b", "message": "x", "priority": 9}, "priority: input should be less"),
         ("get_task", {"task": "ffff"}, "there is no task"),
         ("answer_question", {"question": "ffff", "answer": "y"}, "nobody asks a question"),
         ("interrupt_agent", {"agent": "nobody"}, "no agent named 'nobody'"),
@@ -184,7 +206,8 @@ def test_what_is_wrong_is_said_to_the_model(
     async def call(client: Client) -> str:
         return await refusal(client, name, **arguments)
 
-    assert sentence in use(shared, call)
+    said = use(shared, call)
+    assert sentence in said and "\n" not in said and "http" not in said
 
 
 def test_without_the_extra_one_sentence_says_how_to_get_it(home: Home) -> None:
@@ -194,3 +217,12 @@ def test_without_the_extra_one_sentence_says_how_to_get_it(home: Home) -> None:
     done = subprocess.run([sys.executable, "-c", hidden], env=home.env, capture_output=True, text=True)
     assert done.returncode == 1 and done.stdout == ""
     assert done.stderr.count("\n") == 1 and "pip install 'a2a-synapse[mcp]'" in done.stderr
+
+
+@pytest.mark.skipif(not no_connect.AVAILABLE, reason="needs a seccomp filter")
+def test_in_a_sandbox_without_connections_it_says_so_and_does_not_hang(home: Home) -> None:
+    command = [SYNAPSE[0], no_connect.__file__, *SYNAPSE, "mcp"]
+    done = subprocess.run(
+        command, env=home.env, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60
+    )
+    assert done.returncode == 1 and "use `synapse send`, which works there" in done.stderr

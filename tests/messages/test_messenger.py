@@ -25,7 +25,7 @@ def test_stored_before_it_is_answered_and_sent_once(tmp_path: Path) -> None:
         assert desk.client.sent == [], "the relay is answered first"
         assert desk.type("b", "hello") == [None], "a relay that asks again"
         await turn()
-        assert desk.client.sent == [("b", "hello", "errand/run-1")]
+        assert desk.client.sent == [("b", "hello", "message/run-1")]
         assert desk.client.patience > 100_000, "nobody sits in front of it"
         for kind, state in (("delivered", "delivered"), ("working", "working")):
             desk.client.event(kind, {})
@@ -49,7 +49,7 @@ def test_the_next_host_goes_on_and_tells_once(tmp_path: Path, monkeypatch: pytes
         desk.type("b", "two", 2)  # not even sent
         second = desk.again()
         await turn()
-        assert second.client.sent == [("b", "two", "errand/run-2")], "what was sent is only followed"
+        assert second.client.sent == [("b", "two", "message/run-2")], "what was sent is only followed"
         assert second.client.followed == ["task-b", "task-b"]
         second.client.replies("done")
         await turn()
@@ -297,7 +297,7 @@ def test_one_that_is_started_for_it(tmp_path: Path, works: bool, monkeypatch: py
         assert desk.type("gemini", "hello") == [None]
         await turn()
         if works:
-            assert desk.client.sent == [("gemini", "hello", "errand/run-1")]
+            assert desk.client.sent == [("gemini", "hello", "message/run-1")]
         else:
             assert (
                 desk.shown() == [("gemini", "failed")] and "no such program" in desk.inbox.entries[0].detail

@@ -50,7 +50,7 @@ def prepared(name: str, installed: Installed, home: Path, cwd: Path, url: str) -
         env["COPILOT_PKG_CACHE_HOME"] = str(cache() / "copilot-unpacked")
     if name in apart.NAMES:
         env["PATH"] = f"{apart.folder_of(name)}:{env['PATH']}"
-    return Cli(name, list(offline.args), env, offline.ready, offline.asks, offline.accept)
+    return Cli(name, [*offline.args, *offline.newer_args], env, offline.ready, offline.asks, offline.accept)
 
 
 def shared_codex(installed: Installed, home: Path, cwd: Path, url: str) -> Cli:
@@ -79,10 +79,15 @@ CLIS: dict[str, Callable[[Installed, Path, Path, str], Cli]] = {
 
 
 def _env(installed: Installed, home: Path) -> dict[str, str]:
-    """From nothing: no proxy, no key and no setting of whoever runs the tests."""
+    """From nothing: no proxy, no key and no setting of whoever runs the tests. Some unpack libraries into the
+    temporary directory and leave them there: it is in the home, which is removed."""
+    temporary = home / "tmp"
+    temporary.mkdir(exist_ok=True)
     return {
         "HOME": str(home),
+        "TMPDIR": str(temporary),
         "PATH": f"{installed.bin}:{installed.node.parent}:{SCRIPTS}:/usr/local/bin:/usr/bin:/bin",
         "TERM": "xterm-256color",
+        "COLORTERM": "truecolor",  # as most terminals have it: Copilot looks different then
         "LANG": "C.UTF-8",
     }

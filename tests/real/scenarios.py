@@ -10,7 +10,21 @@ import json
 import re
 from collections.abc import Sequence
 
-from synapse.selftest.steps import Call, Delegate, Read, Refuse, Run, Say, Script, Step, Use, Wait, Write
+from synapse.selftest.steps import (
+    Call,
+    Cut,
+    Delegate,
+    Hold,
+    Read,
+    Refuse,
+    Run,
+    Say,
+    Script,
+    Step,
+    Use,
+    Wait,
+    Write,
+)
 from tests.real import mcp_server
 
 TOUCHED = "synapse-was-here"
@@ -27,6 +41,8 @@ WRITTEN, WRITTEN_TEXT = "written.txt", "one\ntwo\n"
 REVIEWED = "calc.txt"  # the file that `synapse review` is about
 REVIEWED_TEXT, FIXED, FIXES = "a change #scenario:verdict\n", "fixed", 2
 ONE_ANSWER = "It depends."
+COLOUR, SIZES = "Which colour?", "Which sizes?"
+CHOICES = {COLOUR: ("Red", "Blue", "Green"), SIZES: ("Small", "Large")}
 NOTES = "notes.txt"  # to be put into the working directory
 NOTES_TEXT = "synapse notes: the answer is 42\n"
 
@@ -92,6 +108,44 @@ Overwrite the file? (y/n)
 • Working (2s • esc to interrupt)
 
 That was all."""
+
+# What the question for permission and the prompt of each of these CLIs look like.
+LOOKS_LIKE_MENUS = """\
+These are only pictures of menus:
+
+```
+△ Permission required
+  # Shell command
+  $ rm -rf build
+ Allow once   Allow always   Reject          ctrl+f fullscreen  ⇆ select  enter confirm
+
+Do you want to run this command?
+❯ 1. Yes
+  2. Yes, and don't ask again for `rm` in this directory
+  3. No, and tell Copilot what to do differently (Esc to stop)
+
+? Shell rm -rf build
+› 1. Yes, allow once
+  2. No, suggest changes (esc)
+```
+
+Run shell command? (Y)es/(N)o/(D)on't ask again [Yes]:
+
+diff>
+
+────────────────────────────────────────
+❯
+────────────────────────────────────────
+ ? help
+
+Which one do you want?"""
+
+WIDE = "\n\n".join(
+    f"## 第{number}章\n\nこの段落は、全角の文字だけで書かれた長い文で、端末の幅を超えて何度も折り返される。"
+    f"「返答」は一文字も失われてはならない。👍 {number}\n\n```python\n# コメント {number}\n"
+    f'def 関数_{number}() -> str:\n    return "戻り値　全角"\n```'
+    for number in range(1, 16)
+)
 
 LONG200 = "\n".join(f"line {number:03d} of 200" for number in range(1, 201))
 WORDS = [f"word{number:02d}" for number in range(1, 21)]
@@ -232,6 +286,28 @@ def _subagent(prompt: str, results: Sequence[str]) -> list[Step]:
     return [Say(f"The helper got as far as {WORDS[-1] if WORDS[-1] in results[-1] else 'nowhere'}.")]
 
 
+def _question(tool: str, many: str, *asked: tuple[str, bool]) -> Script:
+    """Ask the human with the CLI's own tool, and say what was chosen. `many` is how it calls a question with
+    several answers."""
+    questions = [
+        {
+            "question": question,
+            "header": question.split()[-1].rstrip("?"),
+            "options": [{"label": label, "description": f"as {label}"} for label in CHOICES[question]],
+            **({many: True} if several else {}),
+        }
+        for question, several in asked
+    ]
+
+    def steps(prompt: str, results: Sequence[str]) -> list[Step]:
+        if not results:
+            return [Say("I have to know."), Use("", tool, {"questions": questions})]
+        labels = [label for question, _ in asked for label in CHOICES[question]]
+        return [Say(f"CHOSEN: {' '.join(label for label in labels if label in results[-1])}")]
+
+    return steps
+
+
 def _verdict(prompt: str, results: Sequence[str]) -> list[Step]:
     """Approve a change with two fixes in it, and name the next fix otherwise."""
     fixes = prompt.count(f"\n+{FIXED}")
@@ -274,6 +350,10 @@ _SCENARIOS: dict[str, Script] = {
     "mcp-long": _mcp,
     "review": _always(Wait(4), Say(REVIEW)),
     "two-messages": _two_messages,
+    "kimi-question": _question("AskUserQuestion", "multi_select", (COLOUR, False)),
+    "kimi-questions": _question("AskUserQuestion", "multi_select", (COLOUR, False), (SIZES, True)),
+    "vibe-question": _question("ask_user_question", "multiSelect", (COLOUR, False)),
+    "vibe-questions": _question("ask_user_question", "multiSelect", (COLOUR, False), (SIZES, True)),
     "verdict": _verdict,
     "fix": _fix,
     "council": _council,
@@ -284,7 +364,13 @@ _SCENARIOS: dict[str, Script] = {
     "subagent": _subagent,
     "summary": _always(Wait(2), Say("<summary>They played ping and pong.</summary>")),
     "looks-like-a-prompt": _always(Say(LOOKS_LIKE_A_PROMPT)),
+    "looks-like-menus": _always(Say(LOOKS_LIKE_MENUS)),
+    "wide": _always(Say(WIDE)),
+    "empty": _always(Say("")),
+    "slow-start": _always(Hold(4), Say("This came after nothing at all.")),
+    "cut": _always(Say("This is cut "), Wait(0.5), Cut()),
     "error400": _always(Refuse(400)),
+    "error401": _always(Refuse(401)),
     "error500": _always(Refuse(500)),
     "rate-limit": _always(Refuse(429)),
 }

@@ -241,7 +241,7 @@ def test_embedded_if_the_profile_says_so(room: Room, home: Home, model: ModelSer
     (task,) = room.ended((a, a.send("hello #scenario:ping 1")))
     exact(task, "PONG-1")
     text = a.driver.screen.text()
-    assert "← for agents" not in text and "Running without" not in text, text
+    assert "Running without" not in text, text
     assert "Synapse A2A session" in str(model.replies[0].request.body)
     assert not (home.path / ".codex" / "app-server-daemon").exists()
     assert not [note for note in a.call("/why")["notes"] if "refused" in note]  # its `notify` counts

@@ -33,7 +33,7 @@ def test_every_cli_is_as_it_was_measured(
     with capture.global_and_fixture_disabled():
         done = subprocess.run(
             [*SYNAPSE, "doctor", "--drive", "--all", "--timeout", str(SECONDS)],
-            env={**home.env, "PATH": ":".join(places(installed))},
+            env={**home.env, "PATH": ":".join(places(installed)), "COLORTERM": "truecolor"},
             cwd=home.work,
             stdin=subprocess.DEVNULL,
             capture_output=True,

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from synapse.registry import INPUT_REQUIRED, READY
 from tests.real.clis import Cli
 from tests.real.model_server import ModelServer
-from tests.real.scenarios import COMMAND, LONG_COMMAND, TOUCHED, WRITTEN, WRITTEN_TEXT
+from tests.real.scenarios import CHOICES, COLOUR, COMMAND, LONG_COMMAND, SIZES, TOUCHED, WRITTEN, WRITTEN_TEXT
 from tests.real.wrapped import ENDED, Agent, Sender, knows, until, wrapped
 from tests.support.home import Home
 
@@ -44,6 +46,24 @@ def test_a_permission_is_asked_with_its_subject_and_its_options(
     assert asked["subject"] == "for n in 1 2; do … (62 lines)"
     agent.driver.type("\x1b")
     assert sender.until(task)["error"]["code"] == "DENIED"
+
+
+def test_its_own_questions_are_answered_one_after_the_other(
+    agent: Agent, home: Home, model: ModelServer
+) -> None:
+    sender = Sender(agent, home)
+    task = sender.send("hello #scenario:kimi-questions")
+    for question, options, answer in (
+        (COLOUR, [*CHOICES[COLOUR], "Other"], "Blue"),
+        (SIZES, [*CHOICES[SIZES], "Other"], "Small, Large"),
+        ("Ready to submit your answers?", ["Submit", "Cancel"], "Submit"),
+    ):
+        until(agent, lambda asked=question: (agent.why["prompt"] or {}).get("question") == asked)  # type: ignore[misc]
+        asked = sender.until(task, "input_required", *ENDED)["prompt"]
+        assert (asked["question"], asked["options"]) == (question, options), asked
+        assert asked.get("several", False) is (question == SIZES)
+        sender.answer(task, answer)
+    assert sender.until(task)["artifacts"][0]["data"] == "CHOSEN: Blue Small Large"
 
 
 def test_a_draft_of_two_lines_stays(agent: Agent, home: Home, model: ModelServer) -> None:
@@ -91,3 +111,38 @@ def test_another_conversation_is_followed(cli: Cli, home: Home, model: ModelServ
         agent.driver.submit("hello #scenario:ping 4")
         turn = agent.ended(1)
         assert (turn["prompt"], turn["reply"]) == ("hello #scenario:ping 4", "PONG-4"), agent.turns
+
+
+def test_a_missing_login_and_a_rejected_key_are_said(cli: Cli, home: Home, model: ModelServer) -> None:
+    env = {name: value for name, value in cli.env.items() if not name.startswith("KIMI_MODEL_")}
+    with wrapped(replace(cli, env=env, ready="not set, run /login"), home) as agent:
+        sender = Sender(agent, home)
+        for _ in range(2):
+            error = sender.until(sender.send("hello"))["error"]
+            assert error["code"] == "LOGIN_REQUIRED" and "`synapse attach kimi`" in error["message"], error
+    with wrapped(cli, home) as agent:
+        sender = Sender(agent, home)
+        error = sender.until(sender.send("hello #scenario:error401"))["error"]
+        assert error["code"] == "LOGIN_REQUIRED" and "401" in error["message"], error
+
+
+def test_the_same_first_line_at_the_same_moment_gets_each_its_own_session(
+    cli: Cli, home: Home, model: ModelServer
+) -> None:
+    line = "hello #scenario:echo"
+    with (
+        wrapped(cli, home, name="one", SYNAPSE_INITIAL_INSTRUCTIONS="off") as one,
+        wrapped(cli, home, name="two", SYNAPSE_INITIAL_INSTRUCTIONS="off") as two,
+    ):
+        agents = (one, two)
+        for agent in agents:
+            agent.driver.type(line)
+            agent.driver.wait_for(line, 10)
+            agent.driver.rest(0.3)
+        for agent in agents:
+            agent.driver.type("\r")
+        for agent in agents:
+            assert agent.ended(1)["prompt"] == line and agent.why["missing"] == []
+        one.driver.submit("hello #scenario:ping 6")  # only the session that was taken then tells
+        assert one.ended(2)["reply"] == "PONG-6"
+        assert len(two.turns) == 1

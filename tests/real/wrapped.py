@@ -78,6 +78,14 @@ class Agent:
 @contextmanager
 def wrapped(cli: Cli, home: Home, *args: str, name: str = "", **more: str) -> Iterator[Agent]:
     """Start the CLI inside Synapse and wait until it is READY; `more` is added to its environment."""
+    with unready(cli, home, *args, name=name, **more) as agent:
+        agent.until(READY)
+        yield agent
+
+
+@contextmanager
+def unready(cli: Cli, home: Home, *args: str, name: str = "", **more: str) -> Iterator[Agent]:
+    """The same, until it shows `cli.ready`: it may ask something first."""
     homes = {key: home.env[key] for key in ("SYNAPSE_HOME", "A2A_HOME", "SYNAPSE_TEST")}
     named = ["--name", name] if name else []
     argv = [*SYNAPSE, cli.program, *named, *cli.args, *args]
@@ -88,7 +96,6 @@ def wrapped(cli: Cli, home: Home, *args: str, name: str = "", **more: str) -> It
         while agent.name not in home.agents() or "is here" not in home.log(agent.name):
             assert time.monotonic() < deadline, home.log(agent.name)
             driver.rest(0.05)
-        agent.until(READY)
         yield agent
 
 

@@ -67,6 +67,7 @@ def test_a_cli_that_is_as_it_was_measured(ours: Home, tmp_path: Path) -> None:
     assert (head["version"], head["width"]) == (2, 120)
     assert "@name at its prompt" in [event[2] for event in events if event[1] == "m"]
     assert "zenith was as measured" in ours.run("doctor").stdout
+    assert "it was as measured" in ours.run("doctor", "zenith").stdout
     kept = json.loads((ours.path / "synapse" / "checks" / "zenith.json").read_text())
     assert (kept["version"], kept["differs"], kept["left_out"]) == ("zenith 7.0", [], [])
 
@@ -121,9 +122,11 @@ def test_a_model_that_nobody_asks(ours: Home) -> None:
 
 def test_a_machine_that_is_too_slow(ours: Home) -> None:
     done = ours.run("doctor", "zenith", "--drive", "--timeout", "1", check=False)
-    left_out = [f"1 differs, {CHECKS - n} left out" for n in (1, 2)]  # a quick one has started by then
+    left_out = [f"{CHECKS - n} left out, 1 not done" for n in (1, 2)]  # a quick one has started by then
     assert done.returncode == 1 and any(said in done.stdout for said in left_out), done.stdout
     assert "longer --timeout" in done.stdout
+    kept = json.loads((ours.path / "synapse" / "checks" / "zenith.json").read_text())
+    assert not kept["differs"] and len(kept["left_out"]) >= CHECKS - 1
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
@@ -157,10 +160,31 @@ def test_bad_input_is_one_sentence(ours: Home) -> None:
         (["--drive"], 2, "--drive takes the name of a profile, or --all"),
         (["zenith", "--all"], 2, "--all, --record and --timeout go with --drive"),
         (["--drive", "--all", "--record", "x"], 2, "--record takes one profile"),
+        (
+            ["zenith", "--drive", "--record", "no/x.cast"],
+            1,
+            "no/x.cast (there is no such directory): name anot",
+        ),
+        (["zenith", "--drive", "--record", "/"], 1, "cannot write the recording to / (it is a directory)"),
     ):
         done = ours.run("doctor", *words, check=False)
         assert (done.returncode, sentence in done.stderr) == (status, True), done.stderr
         assert done.stderr.count("\n") == 1
+
+
+def test_a_recording_that_cannot_be_saved_costs_no_result(ours: Home) -> None:
+    done = drive(ours, "--record", "/dev/full", profile="args: [--trust]\n")
+    assert done.returncode == 1 and "1 differs, 8 left out" in done.stdout, done.stdout + done.stderr
+    assert "cannot write the recording to /dev/full (No space left on device)" in done.stderr
+    assert (ours.path / "synapse" / "checks" / "zenith.json").exists()
+
+
+def test_an_argument_that_an_older_release_refuses_is_not_given_to_it(ours: Home) -> None:
+    """Else it would seem not to start."""
+    ours.env["ZENITH_NEWER"] = "--of-the-newest"
+    ours.profile("zenith", "extends: zenith\nargs: [--elsewhere]\n")
+    done = drive(ours)
+    assert "✓ starts to its prompt" in done.stdout, done.stdout + done.stderr
 
 
 def test_a_temporary_directory_that_cannot_be_used(ours: Home) -> None:

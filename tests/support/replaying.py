@@ -93,7 +93,7 @@ def replay_cast(path: Path, cli: str, channels: bool = True) -> Replayed:
             cols, _, rows = data.partition("x")
             screen.resize(int(cols), int(rows))
         elif kind == "i" and not _REPLY.fullmatch(data):
-            observer.key("\r" in data, now)
+            observer.key("\r" in data, now, text=data.isprintable())
         elif kind == "m":
             result.marks.append((data, observer.composer))
         due = now + LOOK_SOON if due is None else min(due, now + LOOK_SOON)
@@ -106,7 +106,8 @@ def replay_cast(path: Path, cli: str, channels: bool = True) -> Replayed:
 def typed(case: Path, end: float) -> list[tuple[float, str, str]]:
     """[time, state, text] of the composer, from the keys of the recording and the prompts marked in it.
 
-    Only from the first mark on: keys that came before the CLI was ready may be lost or be put in later."""
+    Only from the first mark on: keys that came before the CLI was ready may be lost or be put in later. A
+    line is in the composer until the CLI paints after Enter, which is late on a busy machine."""
     with gzip.open(case / "session.cast.gz", "rt") as file:
         events = [json.loads(line) for line in file][1:]
     spans = [
@@ -120,6 +121,8 @@ def typed(case: Path, end: float) -> list[tuple[float, str, str]]:
             continue
         submits = data in ("\r", "\x03") or (data == "\t" and "queue" in case.name)
         draft = "" if submits else draft + _PASTE.sub("", data).replace("\x1b", "")
+        if submits:
+            at = next((time for time, kind, _ in events if kind == "o" and time > at), at)
         found.append((at, DRAFT if draft else EMPTY, draft))
     for start, until in spans if found else []:
         after = [entry for entry in found if entry[0] <= until][-1:]

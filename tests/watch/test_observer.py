@@ -193,6 +193,22 @@ def test_an_accepted_prompt_that_nothing_more_is_heard_of_is_over_too() -> None:
     assert turn.prompt == "hello" and turn.outcome == "completed"
 
 
+def test_a_message_that_a_long_reply_has_moved_off_the_screen_is_not_waited_for() -> None:
+    chat = Chat()
+    qwen, rule = Agent("qwen", chat), "─" * 60
+    box = f"{rule}\r\n> {{}}\r\n{rule}\r\n  ➜ work\x1b[2A\r\x1b[{{}}C"
+    qwen.writes("\x1b]0;Qwen - work\x07\x1b[2J\x1b[H  ◆ hi\r\n\r\n" + box.format("count to a hundred", 20))
+    assert qwen.after(2) == READY and qwen.observer.composer.text == "count to a hundred"
+    qwen.observer.key(True, qwen.now)
+    assert qwen.after(0.1) == PROCESSING  # nothing shows yet that it was taken
+    chat.facts = [PromptAccepted("transcript", "count to a hundred"), Said("transcript", "1 2 3", "2")]
+    qwen.writes(
+        "\x1b[2J\x1b[H" + "".join(f"    {n}\r\n" for n in range(90, 101)) + "\r\n" + box.format("", 2)
+    )
+    assert qwen.after(2) == READY
+    assert [turn.reply for turn in qwen.observer.turns.finished] == ["1 2 3"]
+
+
 def test_an_interrupted_turn_waits_for_the_screen() -> None:
     codex = Agent("codex")
     codex.writes("\x1b]7501;state=working:app=codex\x07")

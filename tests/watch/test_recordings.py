@@ -43,7 +43,7 @@ def test_from_the_screen_alone_there_is_no_false_question(case: Path) -> None:
 @every_case
 def test_how_each_turn_has_ended(case: Path, channels: bool) -> None:
     """Claude writes its errors behind the mark of its replies: only its hook can tell."""
-    stopped = case.name in ("interrupt-esc", "permission-deny")
+    stopped = case.name in ("interrupt", "interrupt-esc", "permission-deny")
     first = "interrupted" if stopped else "completed"
     if case.name == "error400" and case.parent.name != "claude":
         first = "failed"

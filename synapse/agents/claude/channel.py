@@ -1,7 +1,10 @@
 """Claude Code: hooks given by --settings, and the session's transcript."""
 
+import math
 import os
+import time
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from typing import Any
 
 from synapse.agents.base import HOOK, TRANSCRIPT, Channel, Surroundings, mark_in, text_of
@@ -39,6 +42,7 @@ _EDITORS = {  # the tools that change a file, with the argument that names it
     "Write": "file_path",
     "NotebookEdit": "notebook_path",
 }
+_EARLY = 1.0  # seconds before its hook in which a line of a turn may have been written
 _NO_REQUEST = ("UserPromptSubmit", "Stop", "StopFailure", "SessionStart", "SessionEnd")
 _GOES_ON = "Stop, with agents in the background"
 _STATES = {  # by hook
@@ -71,6 +75,7 @@ class ClaudeChannel(Channel):
         self._submitted = ""  # the last text of which that is known
         self._refused: Mapping[str, Any] = {}  # the last event of a conversation that is not known
         self._transcript: JsonlTail | None = None
+        self._since = 0.0  # wall clock: what was written before it is of turns that are over
         self._hooked = False
         self._said = ""  # the last text of this turn in the transcript
         self._has_stopped = self._unkept = False  # once; and no transcript was there after that
@@ -85,6 +90,7 @@ class ClaudeChannel(Channel):
         self._submitted = text or self._submitted
         if self._refused and self._is_submitted(self._refused):  # its hook was faster than the key
             self.keep_session(text_of(self._refused.get("session_id")))
+            self._follow(self._refused.get("transcript_path"), fresh=True)
             self._refused = {}
 
     def knows(self, event: Mapping[str, Any]) -> bool:
@@ -135,7 +141,7 @@ class ClaudeChannel(Channel):
             asks = name == "PermissionRequest"
             state = INPUT_REQUIRED if asks else PROCESSING
             return [*changed, StateSeen(HOOK, (state,), f"hook {name} of a subagent")]
-        self._follow(event.get("transcript_path"), fresh=name == "SessionStart")
+        self._follow(event.get("transcript_path"), fresh=name in ("SessionStart", "UserPromptSubmit"))
         self._at_rest = name in (_GOES_ON, "Stop")
         facts = [*self.poll(), *changed]
         if name == "UserPromptSubmit":
@@ -206,13 +212,17 @@ class ClaudeChannel(Channel):
 
     def _follow(self, path: object, fresh: bool) -> None:
         if isinstance(path, str) and path and (self._transcript is None or self._transcript.path != path):
-            # The transcript of a resumed session has turns that are over.
+            # That of a resumed session has turns that are over. That of a session which moved into the server
+            # may be made after its first prompt, and begins with a copy of them.
             self._transcript = JsonlTail(path, from_end=fresh)
+            self._since = time.time() - _EARLY if fresh else 0.0
 
     def poll(self) -> list[Fact]:
         facts: list[Fact] = []
         for line in self._transcript.read_new() if self._transcript else []:
-            if not (line.get("isMeta") or line.get("isSidechain") or line.get("isCompactSummary")):
+            if line.get("isMeta") or line.get("isSidechain") or line.get("isCompactSummary"):
+                continue
+            if _written_at(line) >= self._since:
                 facts += _line(line)
                 if line.get("toolUseResult") == _REJECTED:
                     facts.append(Denied(TRANSCRIPT))
@@ -253,6 +263,14 @@ def _changed_file(event: Mapping[str, Any]) -> list[Fact]:
     name = _EDITORS.get(text_of(event.get("tool_name")))
     path = text_of(given.get(name)) if name and isinstance(given, dict) else ""
     return [FileChanged(path)] if path else []
+
+
+def _written_at(line: Mapping[str, Any]) -> float:
+    """Wall clock; later than all if the line does not say it."""
+    try:
+        return datetime.fromisoformat(text_of(line.get("timestamp"))).timestamp()
+    except (ValueError, OverflowError):
+        return math.inf
 
 
 def _line(line: Mapping[str, Any]) -> list[Fact]:

@@ -36,10 +36,11 @@ _HARMLESS = ("active_turn_not_steerable", "thread_rollback_failed")  # the turn 
 
 
 class CodexChannel(Channel):
-    """Follows the thread of the human, which /new and /resume change.
+    """Follows the thread of the human, which /new, /resume and the view of agents change.
 
-    If Codex runs embedded it holds the rollouts of its threads open. Otherwise its shared server does, and
-    those of its other terminals too: then the thread is the one that got what was submitted here."""
+    If Codex runs embedded it holds the rollouts of its threads open, and those that are not shown go on: the
+    thread is the one with the last prompt. Otherwise its shared server holds them, and those of its other
+    terminals too: then the thread is the one that got what was submitted here."""
 
     name = "codex"
     tells = tells_all = True
@@ -50,6 +51,9 @@ class CodexChannel(Channel):
         self._rollouts: dict[str, JsonlTail] = {}  # by thread
         self._folders: dict[str, float] = {}  # where new ones appear, and when one last did
         self._threads = Threads(surroundings)
+        self._shown = ""  # the thread whose turns count
+        # The lines of turns in other threads whose prompt is not known yet.
+        self._held: dict[str, list[tuple[str, Mapping[str, Any]]]] = {}
         self._by_content = False  # whether the rollout was found by what was submitted
         self._prompted = False  # whether the task that runs began with a message
         self._running = False
@@ -107,7 +111,8 @@ class CodexChannel(Channel):
         return left + self._read()
 
     def _follow(self, path: str, offset: int) -> None:
-        self._rollouts = {thread_of(path): JsonlTail(path, offset=offset)}
+        self._shown = thread_of(path)
+        self._rollouts = {self._shown: JsonlTail(path, offset=offset)}
         self._by_content = True
         self._running = self._prompted = False
 
@@ -120,12 +125,37 @@ class CodexChannel(Channel):
                     continue
                 kind = str(line.get("type", ""))
                 prompt = prompt_of(payload) if kind == "event_msg" else None
+                opens = prompt is not None and self._opens(prompt)
                 if prompt is not None and not self._is_ours(thread, prompt):
                     del self._rollouts[thread]
                     facts.append(StateSeen(TRANSCRIPT, STATUSES, "its thread was resumed elsewhere"))
                     break
-                facts += self._line(kind, payload)
+                self._shown = self._shown or thread
+                if thread == self._shown:
+                    facts += self._line(kind, payload)
+                else:
+                    facts += self._other(thread, kind, payload, opens)
         return facts
+
+    def _opens(self, prompt: str) -> bool:
+        """Whether a thread with this prompt is the one that is shown now, also while another works."""
+        return not self._running or self._threads.is_submitted(prompt)
+
+    def _other(self, thread: str, kind: str, payload: Mapping[str, Any], opens: bool) -> list[Fact]:
+        """A line of a thread that is not shown, or is from here on; then its turn counts from the start."""
+        began, is_prompt = payload.get("type") == "task_started", prompt_of(payload) is not None
+        held = [] if began else self._held.pop(thread, [])
+        if held or began or is_prompt:
+            held.append((kind, payload))
+        if not is_prompt:
+            self._held |= {thread: held} if held else {}
+            return []
+        if not opens:
+            return []
+        left: list[Fact] = [TurnEnded(TRANSCRIPT, "interrupted")] if self._running and self._prompted else []
+        self._shown, self._running, self._prompted = thread, False, False
+        self._calls.clear()
+        return left + [fact for line in held for fact in self._line(*line)]
 
     def _is_ours(self, thread: str, prompt: str) -> bool:
         """A thread that gets the message of another agent has been left here and resumed there."""

@@ -25,6 +25,9 @@ stream_max_retries = 1
 
 [projects."{cwd}"]
 trust_level = "trusted"
+
+[notice.model_migrations]  # older versions offer the newer model at their start
+"gpt-5.1-codex" = "gpt-5.2-codex"
 """
 
 
@@ -38,6 +41,6 @@ def prepare(home: Path, work: Path, url: str) -> Offline:
         ready="Ask Codex to do anything",
         asks="Would you like to run the following command?",
         accept="y",
-        args=("--no-daemon",),
+        newer_args=("--no-daemon",),
         env=env,
     )

@@ -80,6 +80,10 @@ class Threads:
         started = self.surroundings.started_at
         self.wanted = [Submitted(word, started, FIRST_LATE) for word in words][-KEPT:]
 
+    def is_submitted(self, prompt: str) -> bool:
+        """Whether this prompt has just been submitted here."""
+        return any(submitted.is_in(prompt, time.time()) for submitted in self.wanted)
+
     def found(self, prompt: str) -> None:
         """A known thread has got this prompt: neither it nor an earlier one is looked for."""
         for position, submitted in enumerate(self.wanted):

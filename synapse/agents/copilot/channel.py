@@ -145,7 +145,7 @@ class CopilotChannel(Channel):
 
     def _said(self, data: Mapping[str, Any]) -> list[Fact]:
         text, calls = text_of(data.get("content")), data.get("toolRequests")
-        self._final = None if calls else text
+        self._final = None if calls or not text.strip() else text  # after an empty one comes an error
         facts: list[Fact] = [Said(TRANSCRIPT, text, text_of(data.get("messageId")))] if text else []
         for call in calls if isinstance(calls, list) else []:
             if isinstance(call, dict):

@@ -16,7 +16,7 @@ def prepare(home: Path, work: Path, url: str) -> Offline:
     }
     (home / ".gemini").mkdir()
     (home / ".gemini" / "settings.json").write_text(json.dumps(settings))
+    trusted = {str(work.resolve()): "TRUST_FOLDER"}  # older versions have no --skip-trust
+    (home / ".gemini" / "trustedFolders.json").write_text(json.dumps(trusted))
     env = {"GEMINI_API_KEY": KEY, "GOOGLE_GEMINI_BASE_URL": url, "GEMINI_CLI_HOME": str(home)}
-    return Offline(
-        ready="Type your message", asks="Allow execution of", accept="1", args=("--skip-trust",), env=env
-    )
+    return Offline(ready="Type your message", asks="Allow execution of", accept="1", env=env)

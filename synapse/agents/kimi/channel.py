@@ -24,6 +24,7 @@ MAIN = "main"  # the agent of the conversation; others are its subagents
 EDITORS = ("Write", "Edit")  # the tools that change a file
 OUTCOMES = {"completed": "completed", "cancelled": "interrupted", "failed": "failed", "blocked": "failed"}
 INPUTS = ("inputOther", "inputCacheRead", "inputCacheCreation")
+UNAUTHORIZED = "provider.auth_error"
 COMPACTED = ("full_compaction.complete", "full_compaction.cancel")
 
 
@@ -33,7 +34,7 @@ class KimiChannel(Channel):
 
     def __init__(self, surroundings: Surroundings) -> None:
         super().__init__(surroundings)
-        self._sessions = Sessions(surroundings)
+        self._sessions = Sessions(surroundings, lambda: self.shown())
         kept = self.read_session()
         if (path := text_of(kept.get("path"))) and isinstance(since := kept.get("since"), float):
             self._sessions.follow(path, since)
@@ -183,10 +184,15 @@ class KimiChannel(Channel):
         details = event.get("details")
         status = details.get("statusCode") if isinstance(details, dict) else None
         text, name = text_of(event.get("message")), text_of(event.get("code"))
-        return ReportedError(text, ends=True, name=name, status=status, known=True)
+        means = "LOGIN_REQUIRED" if name == UNAUTHORIZED else ""
+        return ReportedError(text, ends=True, name=name, status=status, known=True, means=means)
 
     def missing(self) -> list[str]:
         """Nothing before the first prompt, which makes the session."""
+        if self._sessions.unsure:
+            return [
+                "two sessions got the line that was typed, at the same moment: the next message will tell"
+            ]
         return ["no session has the prompt that was submitted"] if self._sessions.lost else []
 
 

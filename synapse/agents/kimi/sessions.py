@@ -1,8 +1,9 @@
 """Which session of Kimi Code an agent shows, and what is new in its record."""
 
 import os
+import re
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from synapse.agents.base import Surroundings, changed_at, mark_in, names_in, text_of
@@ -11,9 +12,13 @@ from synapse.base import files
 
 EARLY, LATE = 0.5, 10.0  # seconds around Enter in which its prompt is written
 OWN_FIRST = 1.0  # seconds after Enter in which the known session may get the human's line
+BESIDE = 2.5  # the same if another one runs in this directory, whose session may get the same line first
+PROCESS = "kimi-code"  # what the system calls its process
 GIVE_UP = 60.0  # seconds after which a message is no longer looked for
 HUMAN = ("user", "skill_activation", "plugin_command")  # who has begun a turn
 WIRE = os.path.join("agents", "main", "wire.jsonl")
+
+_NAMED = re.compile(r"│ +Session: +(\S+) *│")
 
 Record = Mapping[str, Any]
 
@@ -22,16 +27,21 @@ class Sessions:
     """A session is made with the first prompt, and nothing in it names its process. So the session is the one
     that has what was submitted here: the mark of our message, or the human's line. `/new` and `/sessions`
     show another one, and that is found in the same way. Several agents in one directory write sessions
-    beside each other, so time alone counts only where the line is not known."""
+    beside each other, so time alone counts only where the line is not known, and of two that
+    got the same line at the same moment the one on its screen."""
 
-    def __init__(self, surroundings: Surroundings) -> None:
+    def __init__(self, surroundings: Surroundings, shown: Callable[[], str] = str) -> None:
         home = surroundings.env.get("KIMI_CODE_HOME") or os.path.join(surroundings.home, ".kimi-code")
         self._home = home
+        self._surroundings = surroundings
+        self._shown = shown  # the text on its screen
         self._working_dir = os.path.realpath(surroundings.working_dir)
         self._began = self.since = surroundings.started_at  # earlier records are of earlier runs
         self.path = ""  # its folder
         self._wire: JsonlTail | None = None
         self.lost = False  # a prompt was submitted, and no session has it
+        self.unsure = False  # several have it, and nothing tells which is ours
+        self._beside = False  # another one runs in this directory
         self._guessed = False  # it was chosen by time, because nothing else was known
         self._entered = 0.0  # when Enter was pressed, until the prompt is found
         self._text: str | None = None  # what was submitted then, if that is known
@@ -44,6 +54,7 @@ class Sessions:
                 return  # Enter again
             self._marks.add(mark)
         self._entered, self._text = time.time(), text
+        self._beside = not mark and self._surroundings.has_neighbour(PROCESS)
 
     def begins(self) -> bool:
         """Whether a prompt was submitted whose session is being made: the screen looks idle meanwhile."""
@@ -54,7 +65,7 @@ class Sessions:
         return not self.path and text is not None and text.strip()[:1] not in ("", "/", "!")
 
     def follow(self, path: str, since: float) -> None:
-        self.path, self.since, self.lost = path, since, False
+        self.path, self.since, self.lost, self.unsure = path, since, False, False
         self._wire = JsonlTail(os.path.join(path, WIRE))
 
     def read_new(self) -> list[Record]:
@@ -81,15 +92,31 @@ class Sessions:
             return False
         if self.path and (self._text is None or (not marked and waited < OWN_FIRST)):
             return False
-        since = self._began if marked else self._entered - EARLY
+        found = self._having_it(self._began if marked else self._entered - EARLY, marked)
+        if self._beside:
+            found = self._on_screen(found) or (found if waited >= BESIDE else {})
+        if len(found) == 1:
+            ((path, moment),) = found.items()
+            self._guessed, self._entered = self._text is None, 0.0
+            self.follow(path, moment)
+        elif found:
+            self.path, self._wire, self._entered, self.unsure = "", None, 0.0, True
+        return len(found) == 1
+
+    def _having_it(self, since: float, marked: bool) -> dict[str, float]:
+        """The other sessions that have what was submitted, and when they got it."""
+        having: dict[str, float] = {}
         for path in self._others(since):
             records = JsonlTail(os.path.join(path, WIRE)).read_new()
             found = next(filter(self._is_submitted, records), None)
             if found is not None and (marked or not any(map(self._is_foreign, records))):
-                self._guessed, self._entered = self._text is None, 0.0
-                self.follow(path, _moment(found))
-                return True
-        return False
+                having[path] = _moment(found)
+        return having
+
+    def _on_screen(self, found: Mapping[str, float]) -> dict[str, float]:
+        """Those that its banner names, which is wide enough for that in most windows."""
+        named = set(_NAMED.findall(self._shown())) if found else set()
+        return {path: moment for path, moment in found.items() if os.path.basename(path) in named}
 
     def _others(self, since: float) -> Iterator[str]:
         for folder in self._folders():

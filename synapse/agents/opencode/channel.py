@@ -23,6 +23,7 @@ from synapse.registry import INPUT_REQUIRED, PROCESSING, READY
 
 COMPLETED_WITHIN = 1.0  # seconds from an abort to the text that was said until then
 ACCEPTED_WITHIN = 3.0  # seconds from Enter to the event of the prompt; a key press may have submitted nothing
+ACCEPTED_AT_MOST = 8.0  # the same for a text that is known: on a busy machine
 _ABORTED = "MessageAbortedError"
 _ASKED = ("permission.asked", "question.asked")
 _ANSWERED = ("permission.replied", "question.replied", "question.rejected")
@@ -41,6 +42,7 @@ class OpencodeChannel(Channel):
         super().__init__(surroundings)
         self._loaded = False
         self._entered = 0.0  # when a prompt was submitted, until it is accepted
+        self._within = ACCEPTED_WITHIN
         self._session = ""
         self._prompts: dict[str, bool] = {}  # messages of the human, and whether their text was seen
         self._summaries: set[str] = set()  # messages of the CLI itself, for a conversation that is too long
@@ -48,6 +50,8 @@ class OpencodeChannel(Channel):
         self._texts: dict[str, str] = {}  # its texts, by part
         self._running = False  # a turn that began with a prompt
         self._outcome: dict[str, Any] | None = None  # the error that ends it
+        self._finished = False  # the model has ended a message itself
+        self._retries = False  # a request has failed, and the model has said nothing since
         self._aborted = 0.0  # when it became idle after an abort; its text comes next
         self._rejected = False  # the human has denied a tool, and nothing was said since
         self._asked: dict[str, ToolRequest | None] = {}  # by the id of the question
@@ -55,6 +59,7 @@ class OpencodeChannel(Channel):
 
     def submitted(self, text: str | None = None) -> None:
         command = text is not None and text.lstrip().startswith(("/", "!"))
+        self._within = ACCEPTED_WITHIN if text is None else ACCEPTED_AT_MOST
         self._entered = (
             time.time() if self._loaded and not command and (text is None or text.strip()) else 0.0
         )
@@ -65,7 +70,7 @@ class OpencodeChannel(Channel):
             return [self._end()]
         if not self._entered:
             return []
-        if time.time() - self._entered < ACCEPTED_WITHIN:
+        if time.time() - self._entered < self._within:
             return [StateSeen(HOOK, (PROCESSING,), "a prompt was submitted")]
         self._entered = 0.0
         return [StateSeen(HOOK, (READY,), "nothing came of what was submitted")] if not self._running else []
@@ -115,6 +120,7 @@ class OpencodeChannel(Channel):
             self._summaries.add(number)
         elif number != self._answer:
             self._answer, self._texts = number, {}
+        self._finished = self._finished or bool(info.get("finish"))
         if not _object(info.get("time")).get("completed"):
             return []
         return [*_tokens(info, number), *([self._end()] if self._aborted else [])]
@@ -123,6 +129,7 @@ class OpencodeChannel(Channel):
         message, key = text_of(part.get("messageID")), text_of(part.get("id"))
         if part.get("type") == "tool":
             name, detail = self._calls[text_of(part.get("callID"))]
+            self._retries = False
             return [ToolUsed(HOOK, name, text_of(part.get("callID")), dict(detail))] if self._running else []
         text = text_of(part.get("text"))
         if message in self._prompts:
@@ -131,12 +138,12 @@ class OpencodeChannel(Channel):
             self._prompts[message] = self._running = True
             self._entered = 0.0
             self._outcome, self._rejected, self._answer, self._texts = None, False, "", {}
-            self._aborted = 0.0
+            self._aborted, self._retries, self._finished = 0.0, False, False
             return [PromptAccepted(HOOK, text)]
         if not self._running or message in self._summaries or not text:
             return []
         self._texts[key] = text
-        self._rejected = False
+        self._rejected = self._retries = False
         return [Said(HOOK, text, key)]
 
     def _take_call(self, part: Mapping[str, Any]) -> None:
@@ -169,6 +176,7 @@ class OpencodeChannel(Channel):
         facts: list[Fact] = []
         if kind == "retry":
             facts.append(Failed(HOOK, dict(status)))
+            self._retries = True
         elif kind == "idle":
             self._asked.clear()
             if self._running:
@@ -188,7 +196,9 @@ class OpencodeChannel(Channel):
         said = "\n\n".join(self._texts.values())
         if self._outcome is not None and self._outcome.get("name") != _ABORTED:
             return TurnEnded(HOOK, "failed", None, self._outcome)
-        if self._outcome is not None or self._rejected:
+        # One that is stopped before the model answers, or waits to try again, says only that it is idle.
+        unanswered = self._retries or not (self._finished or self._texts)
+        if self._outcome is not None or self._rejected or unanswered:
             return TurnEnded(HOOK, "interrupted", said, denied=self._rejected)
         return TurnEnded(HOOK, "completed", said)
 

@@ -5,6 +5,7 @@ chat file says these too, and may lag seconds behind.
 """
 
 import os
+import re
 import stat
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -29,7 +30,10 @@ from synapse.agents.tail import JsonlTail
 _DENIED = "User did not allow tool call"
 _EDITORS = ("write_file", "edit", "replace")  # the tools that change a file
 _HUMAN = ("", "real_user")  # whose prompt it is; versions before 0.24 do not say
-_API_ERROR = "qwen-code.api_error"
+_API_ERROR, _API_RESPONSE = "qwen-code.api_error", "qwen-code.api_response"
+_ERROR_TEXT = re.compile(
+    r"\[API Error: (.*)\]\s*", re.DOTALL
+)  # all of a piece that it adds to a message itself
 _MAY_BE_ERROR = "[API Error: "  # so an event begins if a request has failed; a model could say it too
 
 
@@ -46,6 +50,8 @@ class QwenChannel(Channel):
         self._texts: list[str] = []  # of the message that is written now
         self._held = False  # it looks as if the request has failed
         self._failure: dict[str, Any] | None = None  # of the last request
+        self._added = ""  # what it has added to the message itself, if the model did not say that
+        self._answer: str | None = None  # what the model said last, by the chat file
         self._spent = False  # its usage is known: the human has not cut it off
         self._calls: dict[str, tuple[str, Mapping[str, Any]]] = {}  # without a result, by id
         self._ran = False  # a tool of the last message was not cancelled
@@ -75,14 +81,23 @@ class QwenChannel(Channel):
         if kind == "stream_event" and isinstance(inner, dict):
             if inner.get("type") == "message_start":
                 self._texts, self._spent, self._held, self._ran = [], False, False, False
+                self._added = ""
+            elif inner.get("type") == "content_block_delta":
+                self._piece(inner.get("delta"))
             elif inner.get("type") == "message_stop":
                 return self._stopped()
         return []
 
+    def _piece(self, delta: object) -> None:
+        """A stream that ends early or empty is no failed request; the event has the error behind the text."""
+        text = text_of(delta.get("text")) if isinstance(delta, dict) else ""
+        if text.strip():
+            self._added = text if _ERROR_TEXT.fullmatch(text) else ""
+
     def _prompt(self, text: str) -> list[Fact]:
         if not text:
             return []
-        self._asked, self._failure = True, None
+        self._asked, self._failure, self._answer = True, None, None
         self._calls.clear()
         return [PromptAccepted(TRANSCRIPT, text)]
 
@@ -96,7 +111,7 @@ class QwenChannel(Channel):
             text, name, number = (text_of(block.get(field)) for field in ("text", "name", "id"))
             if block.get("type") == "tool_use":
                 facts.append(self._call(name, number, block.get("input")))
-            elif not self._spent and text.startswith(_MAY_BE_ERROR):
+            elif (not self._spent and text.startswith(_MAY_BE_ERROR)) or self._is_added_to(text):
                 self._held = True
             elif text:
                 self._texts.append(text)
@@ -110,6 +125,9 @@ class QwenChannel(Channel):
 
     def _stopped(self) -> list[Fact]:
         """A message has ended. One without usage may have been cut off: then the screen shows how."""
+        said = _ERROR_TEXT.fullmatch(self._added)
+        if self._held and said and self._answer is not None and self._added.strip() not in self._answer:
+            self._failure = {"event.name": _API_ERROR, "error_message": said[1]}
         if self._held and self._failure is not None:
             return [self._end("failed", error=self._failure)]
         if self._calls or self._held:
@@ -118,6 +136,9 @@ class QwenChannel(Channel):
             self._asked = False
             return []
         return [self._end("completed", "\n\n".join(self._texts))]
+
+    def _is_added_to(self, text: str) -> bool:
+        return bool(self._added) and text.endswith(self._added)
 
     def _end(self, outcome: str, reply: str | None = None, **more: Any) -> Fact:
         self._asked = self._held = False
@@ -141,7 +162,8 @@ class QwenChannel(Channel):
         text = "".join(text_of(part.get("text")) for part in parts if not part.get("thought"))
         used = tokens_used(record.get("usageMetadata"), "promptTokenCount", "candidatesTokenCount", key)
         if self._events is not None:
-            said = self._held and kind == "assistant" and text.startswith(_MAY_BE_ERROR)
+            mine = text.startswith(_MAY_BE_ERROR) or self._is_added_to(text)
+            said = self._held and kind == "assistant" and mine
             return [Said(TRANSCRIPT, text, key), self._end("completed", text)] if said else []
         if kind == "user" and text_of(record.get("provenance")) in _HUMAN:
             return self._prompt(text)
@@ -173,11 +195,14 @@ class QwenChannel(Channel):
     def _failed(self, payload: object) -> list[Fact]:
         """A request of this turn: not of a title, and not of the model that judges commands."""
         event = payload.get("uiEvent") if isinstance(payload, dict) else None
-        if not isinstance(event, dict) or event.get("event.name") != _API_ERROR or not self._asked:
+        if not isinstance(event, dict) or not self._asked:
             return []
-        ours = text_of(event.get("prompt_id")).startswith(f"{self._chats.session}#")
-        if not ours:
+        name, ours = event.get("event.name"), text_of(event.get("prompt_id"))
+        if name not in (_API_ERROR, _API_RESPONSE) or not ours.startswith(f"{self._chats.session}#"):
             return []
+        if name == _API_RESPONSE:
+            self._answer = text_of(event.get("response_text"))
+            return self._stopped() if self._held else []
         self._failure = event
         return self._stopped() if self._held else [Failed(TRANSCRIPT, event)]
 

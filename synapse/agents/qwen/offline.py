@@ -22,4 +22,4 @@ def prepare(home: Path, work: Path, url: str) -> Offline:
     (home / ".qwen").mkdir(exist_ok=True)
     (home / ".qwen" / "settings.json").write_text(json.dumps(settings))
     env = {"OPENAI_API_KEY": KEY, "OPENAI_BASE_URL": f"{url}/v1", "OPENAI_MODEL": "scripted"}
-    return Offline(ready="Type your message", asks="Allow execution of", accept="1", env=env)
+    return Offline(ready="➜ ", asks="Allow execution of", accept="1", env=env, seconds=120)

@@ -27,6 +27,7 @@ APPROVAL = "approval"
 DENIALS = ("deny", "cancel_turn")
 EDITORS = ("write_file", "edit")  # the tools that change a file
 ERROR = "vibe_error"  # how an error is marked for `read_error`
+UNAUTHORIZED = "model_unauthorized"
 OPEN = ("pending", "running", "blocked")  # states of a call that has not ended
 
 
@@ -194,7 +195,9 @@ class VibeChannel(Channel):
         if event.get("type") != ERROR:
             return None
         status, name = _in(event, "details", "httpStatus"), event.get("code")
-        return ReportedError(text_of(event.get("message")), True, name, status, known=True)
+        # After a first refusal it asks its provider no more, and there is no status.
+        means = "LOGIN_REQUIRED" if name == UNAUTHORIZED else ""
+        return ReportedError(text_of(event.get("message")), True, name, status, known=True, means=means)
 
     def missing(self) -> list[str]:
         return [] if self._journals else ["no session of this program has been found yet"]

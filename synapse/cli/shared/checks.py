@@ -14,7 +14,11 @@ from synapse.profiles.loader import Profile, list_profiles
 def drivable() -> list[Profile]:
     """The profiles whose CLI can be run without a network."""
     profiles = [listed.profile for listed in list_profiles() if listed.profile is not None]
-    return [profile for profile in profiles if find_prepare(profile.channel, profile.name)]
+    return [profile for profile in profiles if is_drivable(profile)]
+
+
+def is_drivable(profile: Profile) -> bool:
+    return find_prepare(profile.channel, profile.name) is not None
 
 
 def last_checks() -> Iterator[tuple[bool, str]]:
@@ -24,11 +28,12 @@ def last_checks() -> Iterator[tuple[bool, str]]:
             program.find_command(profile)
         except SynapseError:
             continue
-        good, text = _last_check(profile)
+        good, text = last_check(profile)
         yield good, f"{profile.name} {text}"
 
 
-def _last_check(profile: Profile) -> tuple[bool, str]:
+def last_check(profile: Profile) -> tuple[bool, str]:
+    """Whether a CLI is as measured, and the rest of a sentence that begins with its name."""
     how = f"`synapse doctor {profile.name} --drive`"
     check = checked.last(profile.name)
     if not check:

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
 SHOWN_EVERY = 1.0  # seconds
 UNKNOWN = 3.0  # seconds before progress is shown of a message that the agent has not taken yet
+REASONS = 5  # why a message waits, that are said at most
 ASKS = 5  # the exit status
 CONNECTED = 5.0  # seconds at most for a broadcast to learn which agents other machines have
 
@@ -296,13 +297,14 @@ class Conversation:
             await asyncio.sleep(SHOWN_EVERY)
 
     async def _say_why(self, sent: Underway) -> None:
-        """Where no progress is shown: say once why a message waits for long."""
-        while True:
+        """Where no progress is shown: say why a message waits for long, and again if that changes."""
+        told: set[str] = set()
+        while len(told) < REASONS:
             await asyncio.sleep(UNKNOWN)
-            if self._waits_for:
-                why = self._waits_for
-                say(f"synapse: {sent.name} has not begun with it yet ({why})", error=True, flush=True)
-                return
+            if self._waits_for and self._waits_for not in told:
+                told.add(self._waits_for)
+                why = f"synapse: {sent.name} has not begun with it yet ({self._waits_for})"
+                say(why, error=True, flush=True)
 
     def _clear_line(self) -> None:
         if self._talks and not self._reply.begun:

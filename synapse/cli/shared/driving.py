@@ -14,14 +14,14 @@ from synapse.launch import checked, program
 from synapse.profiles.loader import USER, USER_OVER_BUILT_IN, Profile
 from synapse.selftest.checks import CHECKS
 from synapse.selftest.drive import drive
-from synapse.selftest.results import AS_MEASURED, DIFFERS, LEFT_OUT, Drive, Result
+from synapse.selftest.results import AS_MEASURED, DIFFERS, LEFT_OUT, NOT_DONE, Drive, Result
 from synapse.selftest.trial import version_of
 
-MARKS = {AS_MEASURED: ("✓", GREEN), DIFFERS: ("✗", RED), LEFT_OUT: ("-", YELLOW)}
+MARKS = {AS_MEASURED: ("✓", GREEN), DIFFERS: ("✗", RED), LEFT_OUT: ("-", YELLOW), NOT_DONE: ("?", YELLOW)}
 
 
 def drive_all(seconds: float | None) -> int:
-    """Check every installed CLI, one after the other. The exit status is 1 if one differs."""
+    """Check every installed CLI, one after the other. The exit status is 1 if one differs or was not done."""
     installed, missing = [], []
     for profile in drivable():
         try:
@@ -48,15 +48,17 @@ def drive_one(profile: Profile, record: Path | None = None, seconds: float | Non
     head = f"{profile.name} {version or 'of an unknown version'} ({paths.shortened(command)})"
     say(page.paint(head, BOLD), flush=True)
     found = drive(profile, lambda result: _say_result(page, result), record, seconds)
-    checked.keep(profile, version, _titles(found, DIFFERS), _titles(found, LEFT_OUT))
+    checked.keep(profile, version, _titles(found, DIFFERS), _titles(found, LEFT_OUT, NOT_DONE))
     _say_summary(page, profile, found)
+    if found.unsaved:
+        raise SynapseError(found.unsaved)
     if record is not None:
         say(f"the recording is in {record}")
-    return int(found.differs)
+    return int(found.differs or not found.is_done)
 
 
-def _titles(found: Drive, state: str) -> list[str]:
-    return [result.check for result in found.results if result.state == state]
+def _titles(found: Drive, *states: str) -> list[str]:
+    return [result.check for result in found.results if result.state in states]
 
 
 def _say_result(page: Page, result: Result) -> None:

@@ -13,7 +13,6 @@ from typing import Any
 from synapse.base import paths
 from synapse.errors import SynapseError, UsageError
 from synapse.mesh.policy import Owners
-from synapse.mesh.server.certificates import make_certificates
 from synapse.mesh.server.process import START, reload_server, running
 from synapse.mesh.server.state import (
     LOOPBACK,
@@ -33,7 +32,7 @@ from synapse.mesh.server.streams import (
     remove_streams,
     team_streams,
 )
-from synapse.peers.mesh.link import MeshError, linked, load_client
+from synapse.peers.mesh.link import MeshError, linked, load_client, missing
 from synapse.peers.mesh.membership import Membership, load_membership
 from synapse.peers.mesh.names import Names, check_name
 from synapse.peers.mesh.roster import Roster, read_bucket
@@ -74,12 +73,20 @@ def prepare(
         raise UsageError("other machines need a name for this server: give it with `--name HOST`.")
     state.save()
     if state.has_tls:
-        make_certificates([*state.names, state.address, "localhost", LOOPBACK])
+        _make_certificates([*state.names, state.address, "localhost", LOOPBACK])
     if load_membership() is None:
         state, member = _add(state, check_name(machine, "machine"), user_name())
         state.save()
         member.save()
     return state
+
+
+def _make_certificates(names: list[str]) -> None:
+    try:
+        from synapse.mesh.server.certificates import make_certificates
+    except ModuleNotFoundError as error:
+        raise missing(error) from error
+    make_certificates(names)
 
 
 def _add(state: ServerState, machine: str, owner: str) -> tuple[ServerState, Membership]:

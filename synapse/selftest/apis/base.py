@@ -90,6 +90,13 @@ def message_of(step: Refuse) -> str:
     return f"scripted refusal {step.status}"
 
 
+def completion_refusal(step: Refuse) -> Json:
+    codes = {400: "invalid_request_error", 401: "invalid_api_key", 429: "rate_limit_exceeded"}
+    code = codes.get(step.status, "server_error")
+    kind = "invalid_request_error" if step.status == 401 else code
+    return {"error": {"message": message_of(step), "type": kind, "param": None, "code": code}}
+
+
 def json_or_text(schema: Json | None) -> str:
     """A side request's answer: "Scripted title", in the shape that the schema asks for."""
     return "Scripted title" if schema is None else json.dumps(sample(schema))

@@ -14,10 +14,10 @@ from synapse.selftest.apis.base import (
     Json,
     Reply,
     Turn,
+    completion_refusal,
     human,
     humans_words,
     json_or_text,
-    message_of,
     sample,
     tokens,
 )
@@ -26,6 +26,7 @@ from synapse.selftest.steps import Call, Delegate, Read, Refuse, Run, Use, Write
 # What CLIs call these tools; the first that a request offers is used.
 SHELL_TOOLS = ("run_shell_command", "bash", "shell", "execute_command", "run_command", "Bash", "Shell")
 READ_TOOLS = ("read_file", "read", "view", "Read", "ReadFile")
+SUBAGENTS = {"Agent": "", "agent": "general-purpose", "task": "general"}  # and the type of subagent
 WRITE_TOOLS = ("write_file", "write", "create", "Write", "WriteFile")
 # How their parameters are named, by what goes into them.
 COMMANDS = ("command", "cmd", "script")
@@ -55,8 +56,7 @@ class Chat:
         return json_or_text(schema)
 
     def refusal(self, step: Refuse) -> Json:
-        kind = {400: "invalid_request_error", 429: "rate_limit_exceeded"}.get(step.status, "server_error")
-        return {"error": {"message": message_of(step), "type": kind, "param": None, "code": kind}}
+        return completion_refusal(step)
 
     def begin(self, body: Json, number: int) -> Reply:
         return _ChatReply(body, number)
@@ -159,7 +159,10 @@ def _in_words(step: Call) -> str:
 
 def choose_tool(step: Call, offered: Sequence[Json]) -> tuple[str, Json]:
     """The name and the arguments of the offered tool that does what the step asks."""
-    assert not isinstance(step, Delegate), "this API is not asked to delegate"
+    if isinstance(step, Delegate):
+        name, given = _filled(offered, tuple(SUBAGENTS), {"prompt": step.prompt, "description": "Count"})
+        kind = {"subagent_type": SUBAGENTS[name]} if SUBAGENTS[name] else {}
+        return name, given | kind
     if isinstance(step, Use):
         ending = next((t["name"] for t in offered if t["name"].endswith(step.tool)), step.tool)
         return ending, dict(step.arguments)

@@ -18,6 +18,8 @@ from synapse.selftest.apis.base import (
 )
 from synapse.selftest.steps import Call, Delegate, Refuse, Run, Use, Write
 
+_KINDS = {400: "INVALID_ARGUMENT", 401: "UNAUTHENTICATED", 429: "RESOURCE_EXHAUSTED"}
+
 
 class Generate:
     name = "generate"
@@ -43,7 +45,7 @@ class Generate:
         return json_or_text(wanted.get("responseJsonSchema") or wanted.get("responseSchema"))
 
     def refusal(self, step: Refuse) -> Json:
-        kind = {400: "INVALID_ARGUMENT", 429: "RESOURCE_EXHAUSTED"}.get(step.status, "INTERNAL")
+        kind = _KINDS.get(step.status, "INTERNAL")
         return {"error": {"code": step.status, "message": message_of(step), "status": kind}}
 
     def begin(self, body: Json, number: int) -> Reply:

@@ -21,6 +21,7 @@ from synapse.selftest.apis.base import (
 )
 from synapse.selftest.steps import Call, Delegate, Refuse, Run, Use, Write
 
+_KINDS = {400: "invalid_request_error", 401: "authentication_error", 429: "rate_limit_error"}
 # What one CLI says when an agent that works in the background has finished.
 _FINISHED = re.compile(r"(?s)<task-notification>.*<result>(.*)</result>")
 
@@ -52,7 +53,7 @@ class Messages:
         return json_or_text(body.get("output_config", {}).get("format", {}).get("schema"))
 
     def refusal(self, step: Refuse) -> Json:
-        kind = {400: "invalid_request_error", 429: "rate_limit_error"}.get(step.status, "api_error")
+        kind = _KINDS.get(step.status, "api_error")
         return {"type": "error", "error": {"type": kind, "message": message_of(step)}}
 
     def begin(self, body: Json, number: int) -> Reply:

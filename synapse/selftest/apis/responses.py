@@ -11,10 +11,10 @@ from synapse.selftest.apis.base import (
     Json,
     Reply,
     Turn,
+    completion_refusal,
     event,
     human,
     json_or_text,
-    message_of,
     tokens,
     tool_names,
 )
@@ -47,8 +47,7 @@ class Responses:
         if step.resets_at:
             said = {"type": "usage_limit_reached", "message": "The usage limit has been reached"}
             return {"error": {**said, "plan_type": "plus", "resets_at": step.resets_at}}
-        kind = {400: "invalid_request_error", 429: "rate_limit_exceeded"}.get(step.status, "server_error")
-        return {"error": {"message": message_of(step), "type": kind, "param": None, "code": kind}}
+        return completion_refusal(step)
 
     def begin(self, body: Json, number: int) -> Reply:
         return _ResponsesReply(body, number)

@@ -30,6 +30,10 @@ class Seen:
     text: str | None = None
     why: str = ""
 
+    @property
+    def is_absent(self) -> bool:
+        return self.state == ABSENT
+
 
 NOT_LOOKED = Seen(UNKNOWN, why="the screen has not settled yet")
 NOT_SEEN_YET = Seen(UNKNOWN, why="its composer has not been on the screen yet")
@@ -160,7 +164,9 @@ def _place(box: Composer, lines: Sequence[str], screen: Screen) -> _Place | None
     indented = box.repeats or not any(text.strip(f"{box.edge} ") for text in beside)
     if not indented or screen.cursor[0] < column:
         return None
-    mode, right = head.groupdict().get("mode") or "", screen.size[0]
+    footer = lines[end + 1] if end + 1 < len(lines) else ""
+    shell = "!" if box.mode and patterns.match(box.mode, footer) else ""
+    mode, right = head.groupdict().get("mode") or shell, screen.size[0]
     if not box.edge:
         return _Place(box, first, end, column, mode, right)
     edges = lines[first - 1] + lines[end]

@@ -12,7 +12,7 @@ from synapse.keys import patterns
 GAP = 4  # blank rows above a dialog end it
 FRAME = "╌"  # stands for a rule or the edge of a box where `MenuStyle.subject` is searched
 
-RULE = re.compile(r"\s*[─━═╌┄]{3,}")
+RULE = re.compile(r"\s*[─━═╌┄▔]{3,}")
 EDGE = re.compile(r"[\s│]*[╭╰┌└].*[─━╌]{2}")
 _BAR = re.compile(r"(\s*)│ ?")  # Claude draws one before each line of a long command
 _QUOTED = re.compile(r"[\"“`]([^\"”`]+)[\"”`]")
@@ -35,7 +35,7 @@ def matches(wanted: Iterable[str], row: str) -> bool:
 
 def breaks(row: str, look: Look) -> bool:
     """Whether a rule, a box or a line of the conversation is at the left edge: no dialog reaches above it."""
-    return re.match("─{10}|[╭╰┌└]─", row) is not None or (
+    return re.match("[─▔]{10}|[╭╰┌└]─|╻▄{5}", row) is not None or (
         row[:1] in tuple(look.line_marks) and row[1:2].isspace()
     )
 

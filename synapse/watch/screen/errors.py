@@ -40,9 +40,10 @@ TEXTS = {
     r"|ran out of room|\b413\b",
     "OVERLOADED": r"overloaded|\b529\b|\b503\b|at capacity|high demand|temporarily unavailable",
     "RATE_LIMIT": r"rate.?limit|too many requests|\b429\b",
-    "NETWORK_ERROR": r"unable to connect|failed to connect|\bECONN\w+|ENOTFOUND|ETIMEDOUT|fetch failed"
-    r"|connection (?:error|refused|reset)|timed out|stream (?:disconnected|error)|error sending request",
-    "API_ERROR": r"api error|server.?error|unexpected status|\"error\"|\b[45]\d\d\b",
+    "NETWORK_ERROR": r"(?:unable|failed) to connect|(?:cannot|could not) connect|\bECONN\w+|ENOTFOUND"
+    r"|ETIMEDOUT|fetch failed|connection (?:error|refused|reset|closed)|connection was closed|socket hang up"
+    r"|timed out|stream (?:disconnected|error|ended without)|missing finish_reason|error sending request",
+    "API_ERROR": r"api error|empty response|server.?error|unexpected status|\"error\"|\b[45]\d\d\b",
 }
 
 # Names that the APIs use. A name that is missing here says less than the message.
@@ -57,6 +58,7 @@ STATUSES = {
 }  # fmt: skip
 
 READ_LIMIT = 4000  # characters of a message that are searched
+LAST_LINE = 200  # characters of what a program that failed wrote last
 UNTOLD = "the agent reported an error"
 
 _MESSAGE = re.compile(r'"message"\s*:\s*"((?:[^"\\]|\\.)*)"')
@@ -111,7 +113,8 @@ class ErrorDetector:
         if found is None:
             return []
         at, text, own = found
-        return [_made(ReportedError(_with_rest(rows, at, text, self._look, own), ends=own), "screen")]
+        error = ReportedError(_with_rest(rows, at, text, self._look, own), ends=own)
+        return [_made(error, "screen", first=text)]
 
     def detect_interrupt(
         self,
@@ -154,12 +157,16 @@ class ErrorDetector:
         error = self._read_error(event) or reported_error(event)
         return None if error is None else _made(error, "event")
 
-    def detect_exit(self, status: int) -> DetectedError:
-        """An agent that ended while it had work; `status` as `waitstatus_to_exitcode` gives it."""
+    def detect_exit(self, status: int, screen: str = "") -> DetectedError:
+        """An agent that ended while it had work; `status` as `waitstatus_to_exitcode` gives it. The last line
+        that it wrote on its `screen` may say why it failed."""
         names = {number.value: number.name for number in signal.Signals}
         how = f"was ended by {names.get(-status, f'signal {-status}')}"
         if status >= 0:
             how = f"ended with status {status}"
+        last = next((line.strip() for line in reversed(screen.split("\n")) if line.strip()), "")
+        if 0 < status < 128 and last:  # above that a signal ended it, and its screen says nothing about it
+            how += f"; the last line on its screen: {last[:LAST_LINE]}"
         return DetectedError("PROCESS_EXIT", f"the agent {how}", True, source="exit")
 
     def has_fatal_error(self, errors: Iterable[DetectedError]) -> bool:
@@ -183,9 +190,12 @@ def classify(text: str, name: object = None, status: object = None, means: str =
     return "API_ERROR" if code == "AGENT_ERROR" and (snake or status) else code
 
 
-def _made(error: ReportedError, source: str) -> DetectedError:
+def _made(error: ReportedError, source: str, first: str = "") -> DetectedError:
+    """`first`: the first row of the message. What is below it may be general, such as "check your quotas"."""
     said = error.text[:READ_LIMIT]
-    code = classify(said, error.name, error.status, error.means)
+    code = classify(first)
+    if code in ("API_ERROR", "AGENT_ERROR"):
+        code = classify(said, error.name, error.status, error.means)
     wait = error.wait_ms if not isinstance(error.wait_ms, bool) else None
     return DetectedError(
         code=code,

@@ -27,8 +27,11 @@ _LOOK = "look at it with `synapse screen <name>` or `synapse attach <name>`"
 NOT_SEEN = f"the screen does not show what it would run: {_LOOK}"
 PART_SEEN = f"the screen does not show all of what it would run: {_LOOK}"
 
+SEVERAL = "Several may be chosen: separate them by commas."
+
 _NUMBER = re.compile(r"\d+\.")  # a menu, or a draft that is a list
 _CHECKBOX = re.compile(rf"^(?:\[.?\]|[{CHECKBOXES}])\s+")
+_BOX = re.compile(r"\s*(?P<text>\[(?P<mark>.)\] \S.*)")
 _COLUMN = re.compile(r"\s{2,}|\s*[✔✓]$|\s+[✔✓]\s")  # what follows an option in a column of its own
 _LETTER = re.compile(r"\s*\((\w)\)$")
 _ESCAPE = re.compile(r"\s*\(esc(?: to \w+)?\)$", re.I)
@@ -62,6 +65,9 @@ class InputPrompt:
     permission: bool = False  # yes would run something
     hidden: bool = False  # the screen shows only a part of what it would run
     typed: bool = False  # the key is typed as text, and Enter after it
+    # If several may be chosen: those that are, and how the question is ended then (see `MenuStyle.finish`).
+    chosen: list[str] | None = None
+    finish: str = ""
 
     @property
     def unseen(self) -> str:
@@ -74,13 +80,16 @@ class InputPrompt:
     def text(self) -> str:
         """The question and what it is about, for a human."""
         about = self.detail or self.subject
-        return "\n\n".join(filter(None, (self.question or self.prompt_text, about, self.unseen)))
+        several = SEVERAL if self.chosen is not None else ""
+        return "\n\n".join(filter(None, (self.question or self.prompt_text, about, self.unseen, several)))
 
     def to_a2a_format(self) -> dict[str, object]:
         names = ("question", "subject", "detail", "text", "keys", "cancel", "permission", "unseen")
-        more = {name: value for name in names if (value := getattr(self, name))}
+        more: dict[str, object] = {name: value for name in names if (value := getattr(self, name))}
         if self.text == self.prompt_text:
             more.pop("text", None)
+        if self.chosen is not None:
+            more |= {"several": True, "chosen": self.chosen}
         return {
             "type": self.input_type,
             "prompt": self.prompt_text,
@@ -162,6 +171,8 @@ def find_menu(
     if boxed and not hints:
         hints, end = _footer(inside, look)
         inside = inside[:end]
+    if any("toggle" in verb for _, verb in hints):
+        inside = _numbered(inside, look)
     found = _options(inside, look)
     if found is None or (not boxed and any(breaks(row, look) for row in inside[found[2] :])):
         dialog = _dialog(inside, hints, boxed, look)
@@ -191,7 +202,27 @@ def find_menu(
         cancel="Escape" if escapes else None,
         permission=about.permission or not about.question,
         hidden=about.hidden,
+        chosen=_chosen(options, labels) if style.finish else None,
+        finish=style.finish,
     )
+
+
+def _numbered(rows: Sequence[str], look: Look) -> list[str]:
+    """With numbers where each option has only a box, and with a mark at the first. Its keys are numbers."""
+    style = next((style for style in look.menus if style.finish), None)
+    boxes = [n for n, row in enumerate(rows) if _BOX.fullmatch(row)]
+    numbered = list(rows)
+    for number, at in enumerate(boxes if style is not None else (), 1):
+        mark = style.mark[0] if style is not None and number == 1 else " "
+        numbered[at] = f" {mark} {number}. {rows[at].strip()}"
+    return numbered
+
+
+def _chosen(options: dict[int, tuple[int, str]], labels: dict[int, str]) -> list[str] | None:
+    boxes = {row: _BOX.fullmatch(text) for row, (_, text) in options.items()}
+    if not all(boxes.values()):
+        return None
+    return [labels[row] for row, box in boxes.items() if box is not None and box["mark"].strip()]
 
 
 def _kind(options: Iterable[str]) -> str:

@@ -35,7 +35,7 @@ Row = tuple[str, str]  # a text, and its row on the screen; "" if it is never jo
 
 DRAFT_ROWS = 24  # more rows with text are not a draft
 FRAME = "│┃▌▐"
-_RULE = re.compile(r"(?: ?| {20,})[╭╰]?([─━═▄▀▔▁])\1{2,}(?:.*\1\1)?[╮╯]?")
+_RULE = re.compile(r"(?: ?| {20,})[╭╰╻╹]?([─━═▄▀▔▁])\1{2,}(?:.*\1\1)?[╮╯]?")
 _PROMPT = re.compile(rf"(?:[^\s{PROMPT_ENDS}][^{PROMPT_ENDS}]{{0,60}})?[{PROMPT_ENDS}]+(?=\s|$)")
 _ITEM = re.compile(rf"\s*(?:[-*+{BULLETS}]|\d+[.)])\s+")
 _DRAWN = "[│┌├└╭╰─━═]"
@@ -150,10 +150,11 @@ def _bars(marks: Marks) -> tuple[str, ...]:
 
 
 def _bar_top(lines: list[str], edge: int, marks: Marks) -> int:
-    """Where a composer behind a bar begins, above its lower edge."""
-    while edge and lines[edge - 1].lstrip()[:1] in _bars(marks):
-        edge -= 1
-    return edge
+    """Where a composer behind a bar begins, above its lower edge; it may have an upper one."""
+    top = edge
+    while top and lines[top - 1].lstrip()[:1] in _bars(marks):
+        top -= 1
+    return top - 1 if edge > top > 0 and lines[top - 1].startswith("╻") else top
 
 
 def _is_rule(line: str) -> bool:

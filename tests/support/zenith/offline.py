@@ -17,4 +17,5 @@ def prepare(home: Path, work: Path, url: str) -> Offline:
         accept="1",
         env={"ZENITH_MODEL": url},
         needs_login=login,
+        newer_args=tuple(os.environ.get("ZENITH_NEWER", "").split()),
     )

@@ -37,6 +37,13 @@ def gemini(text: str, cursor: tuple[int, int]) -> Screen:
     return screen("▄" * 60 + "\r\n" + "\r\n".join(rows) + "\r\n ~/work\x1b[?25l", cursor)
 
 
+def copilot(*rows: str, mode: str = "Interactive") -> Screen:
+    """Copilot's composer in a terminal with all colours; the cursor is behind its text."""
+    typed = "\r\n".join(f"┃ {row}" for row in rows)
+    footer = f" ← open sidebar · {mode} · Manual Approval"
+    return screen(f"╻{'▄' * 59}\r\n{typed}\r\n╹{'▀' * 59}\r\n{footer}", (2 + len(rows[-1]), len(rows)))
+
+
 def screen(text: str, cursor: tuple[int, int], cols: int = 60) -> Screen:
     made = make_screen(cols, 24)
     made.feed(f"{text}\x1b[{cursor[1] + 1};{cursor[0] + 1}H".encode())
@@ -60,6 +67,7 @@ def seen(cli: str, *screens: Screen) -> Seen:
         ("gemini", gemini("\x1b[7m \x1b[0;38;5;248;48;5;236m Type your message or @path/to/file", (3, 1))),
         ("gemini", gemini("\x1b[7m \x1b[0;38;2;98;114;164m Type your message or @path/to/file", (3, 1))),
         ("dummy", claude("", below="  esc to interrupt")),
+        ("copilot", copilot("")),
     ],
 )
 def test_a_placeholder_or_a_suggestion_is_not_text(cli: str, shown: Screen) -> None:
@@ -69,6 +77,11 @@ def test_a_placeholder_or_a_suggestion_is_not_text(cli: str, shown: Screen) -> N
 @pytest.mark.parametrize(
     ("cli", "shown", "text"),
     [
+        ("copilot", copilot("half a line"), "half a line"),
+        ("copilot", copilot("one", "two"), "one\ntwo"),
+        ("copilot", copilot("five " * 10 + "seven", "eight"), "five " * 10 + "seven eight"),
+        ("copilot", copilot("ls -l", mode="Shell"), "!ls -l"),
+        ("copilot", copilot("", mode="Shell"), "!"),
         ("claude", claude("hello\x1b[7m \x1b[m", (7, 1)), "hello"),
         ("claude", claude("\x1b[7mh\x1b[mello", (2, 1)), "hello"),
         ("claude", claude("\x1b[7mx\x1b[m", (2, 1)), "x"),

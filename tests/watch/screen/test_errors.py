@@ -12,8 +12,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from synapse.profiles.loader import load_profile
 from synapse.terminal.screen import make_screen
 from synapse.watch.screen.errors import CODES, NAMES, STATUSES, DetectedError, ErrorDetector, classify
+from synapse.watch.screen.looks import look_of
 
 RECORDINGS = sorted(Path(__file__).parents[2].glob("recordings/*/*/session.cast.gz"))
 RULE = "─" * 100
@@ -51,6 +53,26 @@ def test_every_recording(path: Path) -> None:
 def claude(*above: str) -> list[DetectedError]:
     lines = [*above, "", RULE, "❯ ", RULE, "  ? for shortcuts"]
     return ErrorDetector().detect_screen(lines, (2, len(above) + 2), False)
+
+
+def aider(*above: str) -> list[DetectedError]:
+    lines = ["diff> hello", "", *above, "", RULE, "diff> "]
+    return ErrorDetector(look_of(load_profile("aider"))).detect_screen(lines, (6, len(lines) - 1), True)
+
+
+@pytest.mark.parametrize(
+    ("code", "rows"),
+    [
+        ("NETWORK_ERROR", ["  ░litellm.InternalServerError: OpenAIException - Connection error.", "The API provider's servers are down or overloaded."]),
+        ("RATE_LIMIT", ["litellm.RateLimitError: scripted refusal 429", "  ░The API provider has rate limited you. Try again later or check your quotas."]),
+        ("LOGIN_REQUIRED", ["litellm.AuthenticationError: OpenAIException - no", "The API provider is not able to authenticate you. Check your API key."]),
+        ("API_ERROR", [" ░Empty response received from LLM. Check your provider account?", "", "", "Tokens: 2.3k sent, 0 received."]),
+    ],
+)  # fmt: skip
+def test_aider_at_the_end_of_its_attempts(code: str, rows: list[str]) -> None:
+    (error,) = aider("litellm.InternalServerError: x", "Retrying in 32.0 seconds...", *rows)
+    assert error.code == code and error.fatal and rows[0].strip(" ░") in error.message
+    assert aider(*rows, "", "Tokens: 4.0k sent, 174 received.") == [], "a reply that quotes it"
 
 
 def codex(*above: str) -> list[DetectedError]:
@@ -274,6 +296,10 @@ def test_exit() -> None:
     )
     assert detector.detect_exit(-9).message == "the agent was ended by SIGKILL"
     assert detector.detect_exit(-250).message == "the agent was ended by signal 250"
+    said = "starting\nno account\n\n"
+    assert detector.detect_exit(3, said).message.endswith("status 3; the last line on its screen: no account")
+    for killed in (137, -9):
+        assert "no account" not in detector.detect_exit(killed, said).message
 
 
 def test_the_primary_error_is_the_fatal_one_that_tells_most() -> None:
