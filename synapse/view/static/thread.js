@@ -53,17 +53,22 @@ export class Thread {
     this.top = scrollTop;
   }
 
+  // A scroll event comes a frame late: what was scrolled since then is looked at first.
   follow() {
+    this.scrolled();
     if (this.follows) this.element.scrollTop = this.element.scrollHeight;
+    this.top = this.element.scrollTop;
   }
 
   // `tasks` are those that it received and those that it sent, the oldest first.
   show(agent, tasks) {
+    this.scrolled();
     if (agent.id !== this.agent) {
       this.agent = agent.id;
       this.shown.clear();
       this.tasks.replaceChildren();
       this.follows = true;
+      this.top = 0;
     }
     this.none.hidden = tasks.length > 0;
     keyed(this.tasks, tasks, (item) => `${item.agent.id}/${item.task.id}`, () => h("li", {class: "task"}), (made, item) => this.update(made, item, agent));
