@@ -125,12 +125,12 @@ def test_another_conversation_and_a_compacted_one(agent: Agent, model: ModelServ
         assert (turn["reply"], turn["outcome"]) == (f"PONG-{number}", "completed")
         agent.until(READY)
         if command:
-            model.speed = 1
+            model.speed = model.thinking = 1  # long enough to be seen
             agent.driver.submit(command)
             if command == "/compact" and agent.cli.name != "copilot":  # that has done it in a moment
                 agent.until(PROCESSING, 5)
             agent.driver.rest(0.5)
-            model.speed = 0
+            model.speed = model.thinking = 0
             agent.driver.settle()
             agent.until(READY, 5)
             assert len(agent.turns) == number, agent.turns
