@@ -57,9 +57,10 @@ def test_in_the_background(home: Home, controller: TerminalController) -> None:
     prompt = controller.input_detector.detect(controller.get_context())
     assert prompt is not None and prompt.input_type == "confirmation"
     controller.write("y\r")
-    wait(lambda: "Confirmed." in controller.output_buffer, "the end of it")
-    controller.write("honour 60", "\r")
+    wait(lambda: "Confirmed." in controller.output_buffer and controller.status == READY, "the end of it")
+    controller.write("lines 600 every 0.1", "\r")
     wait(lambda: controller.status == PROCESSING, PROCESSING)
+    wait(lambda: "line 2" in controller.output_buffer, "its work")  # before that, Ctrl-C takes the line back
     controller.interrupt()
     wait(lambda: "interrupted" in controller.output_buffer, "an interrupt")
     with pytest.raises(SynapseError, match="runs already"):
