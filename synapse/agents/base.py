@@ -122,7 +122,7 @@ class Channel:
     """The channel of a CLI that has none: only its screen is read."""
 
     name = "none"
-    tells = False  # whether it reports turns; if not, the screen is read
+    tells = False  # whether it reports turns
     tells_all = False  # whether it reports every turn
     # Seconds of READY before a turn ends of which it expects more: the human may have refused a tool.
     patience = 2.0
@@ -191,6 +191,10 @@ class Channel:
     def missing(self) -> list[str]:
         """What this channel needs and does not have, for `synapse why`."""
         return []
+
+    def reports(self) -> bool:
+        """Whether it reports turns now; if not, the screen is read."""
+        return self.tells and not self.missing()
 
 
 def open_channel(name: str, surroundings: Surroundings) -> Channel:

@@ -13,7 +13,8 @@ from synapse.keys import patterns
 from synapse.profiles.loader import Profile
 from synapse.registry import INPUT_REQUIRED, PROCESSING, READY
 from synapse.terminal.screen import Screen
-from synapse.watch import denials, moments
+from synapse.watch import moments
+from synapse.watch.endings import Endings
 from synapse.watch.idle import detector_of
 from synapse.watch.moments import Moments
 from synapse.watch.own_menu import OPENS_WITHIN, OwnMenu
@@ -52,9 +53,8 @@ class Observer:
         self._has_started = self._was_ready = False
         self._last = Moments()
         self._sent = SentMessage()
-        # The end of an interrupted turn and its time: held back until the screen shows the reply.
-        self._stopped: tuple[TurnEnded, float] | None = None
         self.turns = TurnTracker(self._reader.reply)
+        self._endings = Endings(self.turns, self._reader, self._channel, self._signals, self._last)
         self.verdict = self._model.verdict(0.0)
         self.prompt: InputPrompt | None = None
         self.menu = OwnMenu()
@@ -90,7 +90,7 @@ class Observer:
 
     def output(self, now: float) -> None:
         """The agent has written, and the screen model has it already."""
-        if self.prompt is not None and self.prompt.permission:
+        if self._asks_to_permit:
             self._last.asked = now
         repaints = self.verdict.status == READY and self._idle.goes_on(self._screen.text, self._screen.mode)
         is_echo, self._last.output = self._last.is_echo(now), now
@@ -105,7 +105,7 @@ class Observer:
                 self._model.forget(SCREEN)  # what it shows is unknown until the next look
                 self._model.observe(SILENCE, PROCESSING, now, "output")
         self._resolve(now)
-        self._end_marked(now)
+        self._endings.end_marked(now)
 
     def quiet(self, now: float) -> float:
         """Seconds without output, or with none but what an idle agent goes on painting."""
@@ -134,7 +134,7 @@ class Observer:
         if not self.is_prompt_line and self._sent.submitted(self.composer, prompt, now):
             self._model.observe(SCREEN, PROCESSING, now, WHY)
         self._channel.submitted(prompt if prompt is not None else line)
-        if not self._is_reported():
+        if not self._channel.reports():
             self._reader.turn_begins(place)
             self.turns.submitted(now, prompt)
 
@@ -159,21 +159,17 @@ class Observer:
         if turn is None:
             return ""
         said = "\n\n".join(turn.messages.values())
-        if said or self._is_reported():
+        if said or self._channel.reports():
             return said
         shown = self._reader.reply(turn.prompt)
         return shown.text if shown is not None else ""
-
-    def _is_reported(self) -> bool:
-        """Whether the channel reports turns; if not, the screen is read."""
-        return self._channel.tells and not self._channel.missing()
 
     def is_behind(self, turn: Turn, now: float) -> bool:
         self._take(self._channel.poll(), now)  # what is still to come of a turn that has ended
         return self._channel.is_behind(turn.reply)
 
     def exited(self, status: int, now: float) -> None:
-        self._end_stopped(now)
+        self._endings.release(now)
         self.error = self._reader.errors.detect_exit(status, self._screen.text())
         self._model.observe(PROCESS, PROCESSING, now, f"it has ended with status {status}")
         self.turns.abandon("failed", self.error.to_a2a_error(), now)
@@ -194,11 +190,11 @@ class Observer:
             self._see(now)
         self._listen(now)
         self._resolve(now)
-        self._end_marked(now)
-        if self._stopped is None:
+        self._endings.end_marked(now)
+        if self._endings.is_holding:
+            self._endings.release_if_due(now, is_quiet)
+        elif self.verdict.status == READY:
             self._settle_turn(now)
-        elif now - self._stopped[1] >= (moments.STOPPED_SETTLE if is_quiet else moments.STOPPED_AT_MOST):
-            self._end_stopped(now)
         return self._next(now)
 
     def _look(self, now: float, settled: bool) -> None:
@@ -235,7 +231,7 @@ class Observer:
                 self.turns.explain(UNTOLD, self.error.to_a2a_error())
 
     def _look_for_menu(self, now: float) -> None:
-        if self.prompt is not None and self._is_reported():
+        if self.prompt is not None and self._channel.reports():
             self._take(self._channel.poll(), now)  # a turn may have begun that is not reported yet
         opened = self._was_ready and now - self._last.key < OPENS_WITHIN
         self.menu.look(self.prompt, opened, self._is_in_turn())
@@ -305,18 +301,15 @@ class Observer:
 
     def _takes_input(self, now: float) -> bool:
         """Whether it has ever shown that it takes input: until then it is starting."""
-        shown = self._has_started or self.verdict.status == READY or self._shows_input()
+        shown = self._has_started or self.verdict.status == READY or self._reader.shows_input()
         long_quiet = self._last.quiet(now) >= moments.UNSHOWN and bool(self._screen.text().strip())
         self._has_started = shown or long_quiet
         return self._has_started
 
-    def _shows_input(self) -> bool:
-        return self._reader.shows_input() or self._channel.surroundings.reads_terminal()
-
     def _take(self, facts: list[Fact], now: float) -> None:
         for fact in facts:
             if isinstance(fact, PromptAccepted | TurnEnded):
-                self._end_stopped(now)
+                self._endings.release(now)
             if isinstance(fact, PromptAccepted):
                 self._sent.forget()  # a long reply may move the message off the screen
             if isinstance(fact, StateSeen):
@@ -324,27 +317,15 @@ class Observer:
             elif isinstance(fact, FileChanged):
                 self.on_file_changed(fact.path, fact.at)
             elif isinstance(fact, TurnEnded) and fact.outcome == "interrupted":
-                self._was_denied(fact.denied, now)
-                self._stopped = fact, now
+                self._endings.hold(fact, self._asks_to_permit, now)
             elif isinstance(fact, Failed) or (isinstance(fact, TurnEnded) and fact.error is not None):
                 self.turns.take(replace(fact, error=self._reader.explained_error(fact.error or {})), now)
             else:
                 self.turns.take(fact, now)
 
-    def _was_denied(self, told: bool | None, stopped_at: float) -> None:
-        turn = self.turns.current
-        if turn is not None and told is not None:
-            denials.told(turn, told)
-        elif turn is not None:
-            asks = self.prompt is not None and self.prompt.permission
-            denials.deduce(turn, asks, stopped_at - self._last.asked)
-
-    def _end_stopped(self, now: float) -> None:
-        if self._stopped is not None:
-            (end, _), self._stopped = self._stopped, None
-            if self.turns.current is not None:
-                denials.shown(self.turns.current, self._reader.denial())
-            self.turns.take(end, now)
+    @property
+    def _asks_to_permit(self) -> bool:
+        return self.prompt is not None and self.prompt.permission
 
     def _is_entered(self, now: float) -> bool:
         """Whether a turn may have begun that is not reported yet: a transcript lags behind the screen."""
@@ -363,65 +344,20 @@ class Observer:
         if self.verdict.status != before.status:
             self._on_status(self.verdict)
 
-    def _end_marked(self, now: float) -> None:
-        """End a turn whose reply is read from the screen when the profile's `response_end` is there."""
-        turn = self.turns.current
-        if turn is None or not turn.prompt or self._is_reported() or not self._reader.shows_end(turn.prompt):
-            return
-        turn.busy = True
-        self.turns.settle("completed", None, now)
-
     def _settle_turn(self, now: float) -> None:
         """End a turn whose end was not reported, when the agent has been READY for long enough."""
-        turn = self.turns.current
-        if turn is None or self.verdict.status != READY or self._last.unseen:
+        turn = self._endings.unreported()
+        if turn is None:
             return
-        if turn.prompt is None and self._last.output < turn.started_at:
-            return  # only Enter was seen, and there was no echo yet
-        was_busy = turn.busy or self._last.ready > turn.started_at
-        settled_at = max(self._last.ready, self._last.output, turn.started_at)
         self._take(self._channel.poll(), now)
-        settle = moments.TURN_SETTLE if was_busy else moments.TURN_SETTLE_UNSEEN
-        if self._channel.unfinished():
-            taken_back = was_busy and self._reader.is_taken_back(turn.prompt)
-            settle = moments.TAKEN_BACK if taken_back else self._channel.patience
-        if self._is_blank(turn):
-            settle = moments.UNSHOWN
-        if now - settled_at < settle or self.turns.current is not turn or self._stopped is not None:
-            return
-        if not was_busy and not turn.accepted and self._would_tell(turn):
-            self.turns.forget()  # a command of the CLI itself, or a prompt that it queued
-        else:
-            self.turns.settle(*self._outcome(turn), now)
-
-    def _is_blank(self, turn: Turn) -> bool:
-        """Whether the screen shows no echo of the message yet, or nothing after it, not even a prompt."""
-        if turn.accepted or self._channel.tells:
-            return False
-        shown = self._reader.reply(turn.prompt)
-        return shown is None or not (shown.text or self._shows_input())
-
-    def _would_tell(self, turn: Turn) -> bool:
-        """Whether a title or a channel would have reported this turn."""
-        return self._signals.tells_states and (turn.prompt is None or self._channel.tells_all)
-
-    def _outcome(self, turn: Turn) -> tuple[str, dict[str, Any] | None]:
-        """How the screen shows that a turn ended whose end was not reported."""
-        if self._reader.was_stopped(turn.prompt):
-            self._was_denied(None, self._last.ready)
-            denials.shown(turn, self._reader.denial())
-            return "interrupted", None
-        if turn.asked and not turn.permitted and self._reader.denial():
-            denials.shown(turn, True)
-        if self.error is None:
-            return "completed", None
-        return "failed" if self.error.fatal else "completed", self.error.to_a2a_error()
+        if self.turns.current is turn and not self._endings.is_holding and self._endings.is_due(turn, now):
+            self._endings.settle(turn, self._asks_to_permit, self.error, now)
 
     def _next(self, now: float) -> float | None:
         is_ready, turn = self.verdict.status == READY, self.turns.current
         waits = [self._idle.next_check(now), self.verdict.overruled_in]
         waits += [self._last.next_sight(now), self._sent.left(now)]
-        if self._stopped is not None or (turn is not None and is_ready):
+        if self._endings.is_holding or (turn is not None and is_ready):
             waits.append(moments.TURN_SETTLE)
         elif self._is_entered(now):
             waits.append(moments.POLL_ENTERED)

@@ -51,13 +51,15 @@ class ScreenReader:
         return self._composer.read(self._screen)
 
     def shows_input(self) -> bool:
-        """Whether the program shows that it takes input: by a prompt before the cursor, or by accepting
-        pastes, which some switch on before they have drawn anything."""
+        """Whether the program shows that it takes input: by a prompt before the cursor, by accepting
+        pastes, which some switch on before they have drawn anything, or by waiting for a line."""
         rows, (column, row), visible = self._shown()
         if self._screen.mode(2004):
-            return any(text.strip() for text in rows)
-        before = rows[row][:column].rstrip() if visible and row < len(rows) else ""
-        return before != "" and before[-1] in PROMPT_ENDS + ":?"
+            shows = any(text.strip() for text in rows)
+        else:
+            before = rows[row][:column].rstrip() if visible and row < len(rows) else ""
+            shows = before != "" and before[-1] in PROMPT_ENDS + ":?"
+        return shows or self._channel.surroundings.reads_terminal()
 
     @property
     def knows_composer(self) -> bool:
