@@ -222,7 +222,7 @@ class Observer:
             self._sent.forget()
             return
         if settled:
-            self._sent.look(self.composer, self._screen.text())
+            self._sent.look(self.composer, self._screen.text(), self._screen.contents)
             if self._last.news:  # otherwise a human is typing: a draft says nothing about the agent
                 self._model.observe(SCREEN, (READY, PROCESSING), now, "screen: no question on it")
             self._last.news = False
