@@ -38,8 +38,23 @@ PEER = "reference"  # the second agent
 MARK = "SYNAPSE_DRIVE"  # in the environment of every process of a trial
 ENOUGH = 100_000_000  # bytes of the temporary directory
 LOOK_EVERY = 0.05  # seconds
-# How a CLI looks may depend on them: some are translated, some draw more in a terminal with all colours.
-LOOK = ("COLORTERM", "LANG", "LC_ALL", "LC_MESSAGES", "LANGUAGE")
+# How a CLI looks may depend on them: some are translated, some draw more in a terminal with all colours, some
+# switch on what the named terminal can do.
+LOOK = (
+    "COLORFGBG",
+    "COLORTERM",
+    "FORCE_COLOR",
+    "LANG",
+    "LANGUAGE",
+    "LC_ALL",
+    "LC_CTYPE",
+    "LC_MESSAGES",
+    "NO_COLOR",
+    "TERM",
+    "TERM_PROGRAM",
+    "TERM_PROGRAM_VERSION",
+)
+NO_TERMINAL = ("dumb", "unknown")  # what TERM says where doctor itself runs without one
 SETTLED = 0.2  # seconds of silence
 ENDED = ("completed", "failed", "canceled")
 
@@ -261,7 +276,8 @@ def _environment(folder: Path) -> dict[str, str]:
         "SYNAPSE_INITIAL_INSTRUCTIONS": "off",  # else the first message is longer than what was sent
         MARK: str(folder),
     }
-    env |= {name: os.environ[name] for name in LOOK if os.environ.get(name)}
+    look = {name: os.environ[name] for name in LOOK if os.environ.get(name)}
+    env |= {name: value for name, value in look.items() if name != "TERM" or value not in NO_TERMINAL}
     if "-E" not in paths.our_python():  # Synapse itself comes from there
         env["PYTHONPATH"] = os.environ["PYTHONPATH"]
     return env

@@ -33,6 +33,8 @@ def host(folder: Path, link: socket.socket) -> None:
                 elif kind in SHOWN:
                     said = json.loads(payload)
                 else:
+                    if kind == wire.PING:
+                        link.sendall(wire.pack(wire.PONG))
                     continue
                 frames.write(json.dumps({"kind": kind, "said": said, "at": time.monotonic()}) + "\n")
                 frames.flush()
@@ -43,8 +45,6 @@ def host(folder: Path, link: socket.socket) -> None:
                     link.sendall(wire.pack_json(wire.COMMAND_TAKEN, told))
                     if policy == "die":
                         os._exit(1)
-                elif kind == wire.PING:
-                    link.sendall(wire.pack(wire.PONG))
 
 
 def relay(folder: Path, profile_name: str, arguments: list[str]) -> int:
