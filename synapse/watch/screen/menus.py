@@ -329,13 +329,14 @@ def _options(rows: Sequence[str], look: Look) -> Found | None:
 
 
 def _neighbours(rows: Sequence[str], row: int, step: int, head: re.Match[str]) -> dict[int, tuple[int, str]]:
-    """The options above or below one, as long as the numbers follow each other in one column."""
+    """The options above or below one, as long as the numbers follow each other in one column. Copilot draws
+    an option that it wraps a cell further left."""
     found = {}
     number, column, blanks = int(head["number"]), head.start("number"), 0
     while 0 <= (row := row + step) < len(rows):
         text = rows[row]
         match = head.re.fullmatch(text)
-        if match and match.end("number") in (column + 1, column + 2) and not match["mark"].strip():
+        if match and match.end("number") in range(column, column + 3) and not match["mark"].strip():
             if int(match["number"]) != number + step:
                 break
             number += step
@@ -358,17 +359,21 @@ def _belongs(text: str, column: int) -> bool:
 def _option(rows: Sequence[str], row: int, match: re.Match[str]) -> tuple[int, str]:
     label = match["label"]
     width = max(len(text) for text in rows)
-    while row + 1 < len(rows) and _is_rest(rows[row], rows[row + 1], match.start("label"), width):
+    while row + 1 < len(rows) and _is_rest(rows[row], rows[row + 1], match, width):
         row += 1
         label = f"{label} {rows[row].strip()}"
     return int(match["number"]), label.strip()
 
 
-def _is_rest(row: str, below: str, column: int, width: int) -> bool:
-    """Whether `row` was wrapped into `below`: the first word of `below` did not fit into it."""
-    words = below.split()
-    indented = len(below) - len(below.lstrip()) == column
-    return bool(words) and indented and len(row.rstrip()) + 1 + len(words[0]) > width
+def _is_rest(row: str, below: str, option: re.Match[str], width: int) -> bool:
+    """Whether `row` was wrapped into `below`: the first word of `below` did not fit into it. It stands below
+    the text of the option, or below its number."""
+    words, column = below.split(), len(below) - len(below.lstrip())
+    number = option.start("number")
+    is_below = column == option.start("label") or (
+        column in (number, number + 1) and not option.re.fullmatch(below)
+    )
+    return bool(words) and is_below and len(row.rstrip()) + 1 + len(words[0]) > width
 
 
 def _keys(options: dict[int, tuple[int, str]], style: MenuStyle) -> tuple[dict[str, str], dict[int, str]]:

@@ -35,6 +35,7 @@ _BARE = re.compile(
     r"\s*(?:[?:(\[]|$)|続行しますか"
 )
 PARAGRAPH = 20  # rows above a question
+ROW = 8  # characters of a row that tell what it is a part of
 
 
 class InputRequiredDetector:
@@ -236,11 +237,19 @@ def explained(prompt: InputPrompt | None, requests: Sequence[ToolRequest]) -> In
 
 def _meant(prompt: InputPrompt, requests: Sequence[ToolRequest]) -> ToolRequest | None:
     """The request that the dialog shows the most of: several may wait at the same time."""
-    shown = _squeezed(f"{prompt.question}\n{prompt.subject}\n{prompt.detail}")
-    scores = [sum(len(piece) for piece in _pieces(request) if piece in shown) for request in requests]
+    texts = f"{prompt.question}\n{prompt.subject}\n{prompt.detail}"
+    shown, rows = _squeezed(texts), {_squeezed(row) for row in texts.split("\n")}
+    scores = [_shown_of(request, shown, rows) for request in requests]
     if max(scores):
         return requests[scores.index(max(scores))]
     return requests[0] if len(requests) == 1 and not prompt.subject else None
+
+
+def _shown_of(request: ToolRequest, shown: str, rows: set[str]) -> int:
+    """How many characters of it a dialog shows: of its lines and names, or as rows of a line that it cuts."""
+    pieces = sum(len(piece) for piece in _pieces(request) if piece in shown)
+    whole = _squeezed(request.detail)
+    return max(pieces, sum(len(row) for row in rows if len(row) >= ROW and row in whole))
 
 
 def _pieces(request: ToolRequest) -> set[str]:
