@@ -24,6 +24,14 @@ class PromptAccepted:
 
 
 @dataclass(frozen=True)
+class Steered:
+    """The human has added this message to the running turn, which goes on with it."""
+
+    source: str
+    text: str
+
+
+@dataclass(frozen=True)
 class Said:
     """A whole message of the agent. One with the same `key` replaces the earlier one."""
 
@@ -86,7 +94,18 @@ class Failed:
     error: dict[str, Any]
 
 
-Fact = StateSeen | PromptAccepted | Said | ToolUsed | FileChanged | TokensUsed | Denied | TurnEnded | Failed
+Fact = (
+    StateSeen
+    | PromptAccepted
+    | Steered
+    | Said
+    | ToolUsed
+    | FileChanged
+    | TokensUsed
+    | Denied
+    | TurnEnded
+    | Failed
+)
 
 
 def tokens_used(counts: object, read: str, written: str, key: str) -> list[Fact]:

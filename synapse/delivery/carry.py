@@ -10,8 +10,6 @@ from synapse.watch.turns import Turn
 
 PROGRESS_INTERVAL = 0.1  # seconds between two reports of a running reply
 PROGRESS_INTERVAL_SCREEN = 0.5  # the same, if the reply is read from the screen
-
-
 REST = 2.0  # seconds at most for what a CLI writes about a turn after it has reported its end
 REST_AGAIN = 0.02  # seconds between two looks at it
 

@@ -353,7 +353,7 @@ class Delivery:
             if len(pieces) == 1 and pieces[0]["type"] == "text":
                 pieces = []  # it is the whole reply
             derived = [derived_artifact(piece, n) for n, piece in enumerate(pieces, 1)]
-            self._store.add_receipt(task, "replied", source=turn.source)
+            self._store.add_receipt(task, "replied", **turn.evidence)
             self.engine.finish(task, turn.reply, turn.source, derived, turn.confidence)
 
     def _explained(self, turn: Turn) -> Json:

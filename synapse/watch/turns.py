@@ -9,12 +9,24 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from synapse.agents.facts import Denied, Fact, Failed, PromptAccepted, Said, TokensUsed, ToolUsed, TurnEnded
+from synapse.agents.base import mark_in
+from synapse.agents.facts import (
+    Denied,
+    Fact,
+    Failed,
+    PromptAccepted,
+    Said,
+    Steered,
+    TokensUsed,
+    ToolUsed,
+    TurnEnded,
+)
 from synapse.watch.screen.reply import ScreenReply
 
 HISTORY = 100
 EXACT, TRANSCRIPT, SCREEN = "exact", "transcript", "screen"
 SURE, UNSURE = 0.8, 0.4  # the confidence in a reply that the screen shows
+STEERED = "its human added a message while it worked on this one"
 NO_REPLY = {
     "code": "NO_REPLY",
     "message": "the screen does not show where the reply begins, so no text on it can be taken for one",
@@ -33,6 +45,7 @@ class Turn:
     confidence: float = 1.0
     accepted: bool = False  # the CLI itself has reported that it took this prompt
     busy: bool = False  # it was seen at work
+    steered: bool = False  # its human has added a message in the middle
     messages: dict[str, str] = field(default_factory=dict)
     tools: dict[str, dict[str, Any]] = field(default_factory=dict)
     tokens: dict[str, tuple[int, int]] = field(default_factory=dict)
@@ -41,6 +54,11 @@ class Turn:
     permitted: bool = False  # the answer that Synapse gave to that was not no
     denied: str | None = None  # what the human has denied, if nothing came after that
     denied_by: str = ""  # how it is known whether it was denied: a key of `denials.EVIDENCE`
+
+    @property
+    def evidence(self) -> dict[str, Any]:
+        """Where the reply comes from, for its receipt."""
+        return {"source": self.source} | ({"steered": STEERED} if self.steered else {})
 
     def to_dict(self) -> dict[str, Any]:
         plain = ("number", "prompt", "started_at", "ended_at", "outcome", "reply", "source", "confidence")
@@ -88,6 +106,8 @@ class TurnTracker:
         if isinstance(fact, PromptAccepted):
             if self.current is None or not fact.if_idle:
                 self._accept(fact.text, now)
+        elif isinstance(fact, Steered):
+            self._steer(fact.text, now)
         elif isinstance(fact, TurnEnded) and not self._is_repeated(fact):
             turn = self.current or self._begin(None, now)
             turn.error = fact.error
@@ -153,6 +173,13 @@ class TurnTracker:
         if turn is not None:
             self._end(turn, "completed", now, None)  # the next prompt has cut it off
         self._begin(prompt, now, accepted=True)
+
+    def _steer(self, text: str, now: float) -> None:
+        """A message that Synapse has typed counts as a turn of its own, whose reply is what follows."""
+        if mark_in(text) or self.current is None:
+            self._accept(text, now)
+        else:
+            self.current.steered = True
 
     def _begin(self, prompt: str | None, now: float, accepted: bool = False) -> Turn:
         self._count += 1

@@ -34,6 +34,7 @@ from synapse.agents.facts import (
     PromptAccepted,
     Said,
     StateSeen,
+    Steered,
     TokensUsed,
     ToolUsed,
     TurnEnded,
@@ -653,6 +654,19 @@ class TestCodex:
         assert only(facts, ToolUsed)[0].name == "exec_command"
         notify = {"type": "agent-turn-complete", "thread-id": "other", "last-assistant-message": "title"}
         assert only(channel.on_event(notify), TurnEnded) == []
+
+    def test_what_a_human_adds_to_the_running_turn_is_no_turn_of_its_own(self, tmp_path: Path) -> None:
+        with ExitStack() as held:
+            threads = Threads(self.rollout(tmp_path).parent, held)
+            channel = open_channel("codex", around(tmp_path, child=threads.pid))
+            threads.write("1", {"type": "task_started"}, {"type": "user_message", "message": "one"})
+            assert [fact.text for fact in only(channel.poll(), PromptAccepted)] == ["one"]
+            threads.write("1", {"type": "user_message", "message": "and this"})
+            assert channel.poll() == [Steered("transcript", "and this")]
+            threads.write("1", {"type": "task_complete", "last_agent_message": "both"})
+            assert [fact.reply for fact in only(channel.poll(), TurnEnded)] == ["both"]
+            threads.write("1", {"type": "task_started"}, {"type": "user_message", "message": "two"})
+            assert [fact.text for fact in only(channel.poll(), PromptAccepted)] == ["two"]
 
     def test_a_thread_that_works_on_in_the_background_ends_no_turn_of_another(self, tmp_path: Path) -> None:
         """Its view of agents opens another thread while one works (0.169 has it embedded too)."""

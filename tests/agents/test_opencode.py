@@ -100,6 +100,24 @@ class TestChannel:
         assert states(facts) == [READY]
         assert not only(events.status("idle"), TurnEnded), "it is reported twice"
 
+    def test_a_prompt_that_waits_ends_no_turn(self, events: Events) -> None:
+        """Each answer names its prompt."""
+        events.prompt("m1", "one")
+        events.message("m2", "assistant", parentID="m1")
+        assert only(events.prompt("m3", "two"), PromptAccepted) == []
+        events.part("m2", text="first", time={"start": 1, "end": 2})
+        events.message("m2", "assistant", parentID="m1", finish="stop")
+        facts = events.message("m4", "assistant", parentID="m3")
+        assert facts == [TurnEnded("hook", "completed", "first"), PromptAccepted("hook", "two")]
+        events.part("m4", text="second", time={"start": 3, "end": 4})
+        assert only(events.status("idle"), TurnEnded) == [TurnEnded("hook", "completed", "second")]
+
+    def test_a_prompt_that_waited_for_a_stopped_turn_is_dropped_with_it(self, events: Events) -> None:
+        events.prompt("m1", "one")
+        events.prompt("m2", "two")
+        assert only(events.status("idle"), TurnEnded) == [TurnEnded("hook", "interrupted", "", denied=False)]
+        assert only(events.prompt("m3", "three"), PromptAccepted) == [PromptAccepted("hook", "three")]
+
     def test_a_question_has_its_command_and_a_denial_ends_the_turn(self, events: Events) -> None:
         events.prompt("m1", "hello")
         events.answer("m2", "I will.")

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from synapse.agents.facts import Failed, PromptAccepted, Said, TokensUsed, ToolUsed, TurnEnded
+from synapse.agents.base import HOOK
+from synapse.agents.facts import Failed, PromptAccepted, Said, Steered, TokensUsed, ToolUsed, TurnEnded
 from synapse.watch.screen.reply import ScreenReply
 from synapse.watch.turns import NO_REPLY, SURE, UNSURE, TurnTracker
 
@@ -109,6 +110,19 @@ def test_a_prompt_in_mid_turn_ends_the_turn_before() -> None:
     turns.take(PromptAccepted("transcript", "two"), 2.0)
     assert turns.finished[0].reply == "half an ans"
     assert turns.current is not None and turns.current.prompt == "two"
+
+
+def test_a_message_that_is_added_to_a_turn_leaves_its_reply_to_it() -> None:
+    turns = tracker()
+    turns.take(PromptAccepted(HOOK, "one"), 1.0)
+    turns.take(Steered(HOOK, "and this"), 2.0)
+    turns.take(TurnEnded(HOOK, "completed", "both"), 3.0)
+    (turn,) = turns.finished
+    assert (turn.prompt, turn.reply) == ("one", "both") and "its human added" in turn.evidence["steered"]
+    turns.take(PromptAccepted(HOOK, "of a human"), 4.0)
+    turns.take(Steered(HOOK, "[A2A:0123abcd:user] ours"), 5.0)
+    turns.take(TurnEnded(HOOK, "completed", "ours"), 6.0)
+    assert (turns.finished[-1].prompt, turns.finished[-1].reply) == ("[A2A:0123abcd:user] ours", "ours")
 
 
 def test_a_transcript_that_lags_behind_the_hook_still_counts() -> None:

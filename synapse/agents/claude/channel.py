@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from synapse.agents.base import HOOK, TRANSCRIPT, Channel, Surroundings, mark_in, text_of
+from synapse.agents.claude.queue import PromptQueue
 from synapse.agents.errors import ReportedError, text_in
 from synapse.agents.facts import (
     Denied,
@@ -16,6 +17,7 @@ from synapse.agents.facts import (
     PromptAccepted,
     Said,
     StateSeen,
+    Steered,
     TokensUsed,
     ToolUsed,
     TurnEnded,
@@ -85,6 +87,8 @@ class ClaudeChannel(Channel):
         self._background: frozenset[str] = frozenset()
         self._awaited: frozenset[str] = frozenset()
         self._at_rest = False  # it has stopped, whatever runs in the background
+        self._running = False  # a turn whose end was not reported
+        self._queue = PromptQueue()
 
     def submitted(self, text: str | None = None) -> None:
         self._submitted = text or self._submitted
@@ -143,7 +147,7 @@ class ClaudeChannel(Channel):
             return [*changed, StateSeen(HOOK, (state,), f"hook {name} of a subagent")]
         self._follow(event.get("transcript_path"), fresh=name in ("SessionStart", "UserPromptSubmit"))
         self._at_rest = name in (_GOES_ON, "Stop")
-        facts = [*self.poll(), *changed]
+        facts = [*self._read_transcript(), *changed]
         if name == "UserPromptSubmit":
             facts += self._prompted(text_of(event.get("prompt")))
         elif name == "Stop":
@@ -162,18 +166,37 @@ class ClaudeChannel(Channel):
             name = "SessionStart after /compact"
         elif name == "SessionEnd":
             self._transcript = None  # /clear begins another
+            self._queue.clear()
         if name in _STATES:
             facts.append(StateSeen(HOOK, (_STATES[name],), f"hook {name}"))
-        return facts
+        self._running = self._running and not self._at_rest and name not in ("StopFailure", "SessionEnd")
+        return [*facts, *self._next_prompt()]
 
     def _prompted(self, prompt: str) -> list[Fact]:
         if self._awaited and prompt.startswith(_NOTIFIED):
+            self._running = True
             return []  # the turn that started the agent goes on
+        if self._running and self._keeps_transcript():
+            self._queue.told(prompt, time.time())
+            return []
+        return self._begun(prompt)
+
+    def _keeps_transcript(self) -> bool:
+        return self._transcript is not None and os.path.exists(self._transcript.path)
+
+    def _begun(self, prompt: str) -> list[Fact]:
+        self._running = True
         self._awaited = frozenset()
         self._said = ""
-        path = self._transcript.path if self._transcript is not None else ""
-        self._unkept = self._has_stopped and not os.path.exists(path)
+        self._unkept = self._has_stopped and not self._keeps_transcript()
         return [PromptAccepted(HOOK, prompt)]
+
+    def _next_prompt(self) -> list[Fact]:
+        """The beginning of a turn of which the hook told while another was running."""
+        prompt = self._queue.next(self._running, time.time())
+        if prompt is None:
+            return []
+        return [*self._begun(prompt), StateSeen(HOOK, (PROCESSING,), "a queued prompt")]
 
     def _goes_on(self, event: Mapping[str, Any]) -> bool:
         """Whether agents that were started in this turn still run: the CLI continues when they have finished.
@@ -194,6 +217,7 @@ class ClaudeChannel(Channel):
             return []
         ended: list[Fact] = [TurnEnded(HOOK, "interrupted")] if self._awaited else []
         self._awaited = frozenset()
+        self._running = False
         return [*ended, StateSeen(HOOK, (READY,), "its agents go on in the background")]
 
     def _take_request(self, name: str, event: Mapping[str, Any]) -> None:
@@ -218,17 +242,23 @@ class ClaudeChannel(Channel):
             self._since = time.time() - _EARLY if fresh else 0.0
 
     def poll(self) -> list[Fact]:
+        return [*self._read_transcript(), *self._next_prompt()]
+
+    def _read_transcript(self) -> list[Fact]:
         facts: list[Fact] = []
         for line in self._transcript.read_new() if self._transcript else []:
             if line.get("isMeta") or line.get("isSidechain") or line.get("isCompactSummary"):
                 continue
             if _written_at(line) >= self._since:
                 facts += _line(line)
+                if added := self._queue.line(line):
+                    facts.append(Steered(TRANSCRIPT, added))
                 if line.get("toolUseResult") == _REJECTED:
                     facts.append(Denied(TRANSCRIPT))
                     self._requests.clear()
         if any(isinstance(fact, TurnEnded) for fact in facts):
             self._awaited = frozenset()
+            self._running = False
         said = [fact.text for fact in facts if isinstance(fact, Said)]
         self._said = said[-1].strip() if said else self._said
         return facts

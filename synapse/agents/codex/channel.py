@@ -16,6 +16,7 @@ from synapse.agents.facts import (
     PromptAccepted,
     Said,
     StateSeen,
+    Steered,
     ToolUsed,
     TurnEnded,
     tokens_used,
@@ -216,8 +217,9 @@ class CodexChannel(Channel):
             return [StateSeen(TRANSCRIPT, (PROCESSING,), "rollout task_started")]
         prompt = prompt_of(payload)
         if prompt is not None:
+            is_added = self._running and self._prompted  # Enter steers the turn that is running
             self._prompted = True
-            return [PromptAccepted(TRANSCRIPT, prompt)]
+            return [Steered(TRANSCRIPT, prompt) if is_added else PromptAccepted(TRANSCRIPT, prompt)]
         item = payload.get("item")
         if what == "item_completed" and isinstance(item, dict) and item.get("type") == "AgentMessage":
             return [Said(TRANSCRIPT, item_text(item), str(item.get("id", "")))]

@@ -45,6 +45,8 @@ class OpencodeChannel(Channel):
         self._within = ACCEPTED_WITHIN
         self._session = ""
         self._prompts: dict[str, bool] = {}  # messages of the human, and whether their text was seen
+        self._prompt = ""  # the one of the running turn
+        self._queued: dict[str, str] = {}  # those that wait for its end, with their texts
         self._summaries: set[str] = set()  # messages of the CLI itself, for a conversation that is too long
         self._answer = ""  # the last message of the agent
         self._texts: dict[str, str] = {}  # its texts, by part
@@ -113,9 +115,16 @@ class OpencodeChannel(Channel):
             self._prompts[number] = False
             left = self._running and session != self._session
             self._session = session
+            if left:
+                self._running, self._prompt = False, ""
+                self._queued.clear()
             return [TurnEnded(HOOK, "interrupted")] if left else []
         if session != self._session:
             return []
+        if (next_prompt := text_of(info.get("parentID"))) in self._queued:  # the answer to it has begun
+            before = [self._end()] if self._running else []
+            begun = self._begin(next_prompt, self._queued.pop(next_prompt))
+            return [*before, begun, *self._message(session, info)]
         if info.get("summary") is True:
             self._summaries.add(number)
         elif number != self._answer:
@@ -135,16 +144,23 @@ class OpencodeChannel(Channel):
         if message in self._prompts:
             if self._prompts[message] or part.get("synthetic") or not text:
                 return []
-            self._prompts[message] = self._running = True
+            self._prompts[message] = True
             self._entered = 0.0
-            self._outcome, self._rejected, self._answer, self._texts = None, False, "", {}
-            self._aborted, self._retries, self._finished = 0.0, False, False
-            return [PromptAccepted(HOOK, text)]
+            if self._running and self._prompt:
+                self._queued[message] = text
+                return []
+            return [self._begin(message, text)]
         if not self._running or message in self._summaries or not text:
             return []
         self._texts[key] = text
         self._rejected = self._retries = False
         return [Said(HOOK, text, key)]
+
+    def _begin(self, message: str, text: str) -> Fact:
+        self._prompt, self._running = message, True
+        self._outcome, self._rejected, self._answer, self._texts = None, False, "", {}
+        self._aborted, self._retries, self._finished = 0.0, False, False
+        return PromptAccepted(HOOK, text)
 
     def _take_call(self, part: Mapping[str, Any]) -> None:
         if part.get("type") == "tool":
@@ -179,6 +195,7 @@ class OpencodeChannel(Channel):
             self._retries = True
         elif kind == "idle":
             self._asked.clear()
+            self._queued.clear()
             if self._running:
                 facts += self._became_idle()
         return [*facts, StateSeen(HOOK, (_STATES[kind],), f"plugin session.status {kind}")]
@@ -192,7 +209,7 @@ class OpencodeChannel(Channel):
         return [self._end()]
 
     def _end(self) -> Fact:
-        self._running, self._aborted = False, 0.0
+        self._running, self._aborted, self._prompt = False, 0.0, ""
         said = "\n\n".join(self._texts.values())
         if self._outcome is not None and self._outcome.get("name") != _ABORTED:
             return TurnEnded(HOOK, "failed", None, self._outcome)

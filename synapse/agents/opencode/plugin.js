@@ -18,8 +18,9 @@ const LIMIT = 4 * 1024 * 1024 // characters that are kept of a turn: they are me
 const PATIENCE = 250 // milliseconds until the next attempt to connect
 
 let socket = null
-let turn = [] // what was reported since the last prompt: the next host of this agent gets it too
+let turn = [] // what was reported since the agent was idle: the next host of this agent gets it too
 let size = 0
+let busy = false
 const children = new Set() // the sessions of subagents
 
 function connect() {
@@ -39,7 +40,8 @@ function connect() {
 function send(event) {
   const line = JSON.stringify(event)
   const { info } = event.properties
-  if (event.type === "message.updated" && info.role === "user" && !event.child) {
+  if (event.type === "session.status" && !event.child) busy = event.properties.status.type !== "idle"
+  if (event.type === "message.updated" && info.role === "user" && !event.child && !busy) {
     turn = []
     size = 0
   }
