@@ -11,6 +11,7 @@ from synapse.profiles.loader import Profile, interrupt_steps
 from synapse.relay import wire
 from synapse.terminal.screen import Screen, make_screen
 from synapse.watch.observer import Observer
+from synapse.watch.own_message import OwnMessage
 from synapse.watch.screen.composer import ABSENT, DIALOG, DRAFT, EMPTY, UNKNOWN, Seen
 from synapse.watch.status import Verdict
 
@@ -61,6 +62,7 @@ class AgentTerminal:
         # Called with a line for another agent that is stored: the relay removes it from the composer.
         self.on_line_taken: Callable[[str], None] = lambda _: None
         self._on_refusal: Callable[[Mapping[str, Any]], None] = lambda _: None
+        self.own_message = OwnMessage()
         self._injections: dict[str, Callable[[str], None]] = {}
         self._output_callbacks: list[Callable[[bytes], None]] = []
         self._status_callbacks: list[Callable[[str], None]] = []
@@ -180,7 +182,7 @@ class AgentTerminal:
 
     def _tell_composer(self) -> None:
         """Tell the relay what is in the composer, if that is new or includes a new key."""
-        seen = self.composer
+        seen = self.own_message.human_line(self.composer)
         typings, key = (-1, -1) if self._told is None else self._told[1:]
         if self.observer.is_composer_current:
             typings, key = self.typings, self.keys

@@ -236,7 +236,9 @@ class Delivery:
         steps = composer.typing(self.controller.profile, text, self.controller.takes_pastes)
         for _ in range(tries):
             in_front = not self.controller.observer.sees_composer
+            self.controller.own_message.typing()
             outcome = await self._typist.inject(name, steps, in_front=in_front, unless=unless)
+            self.controller.own_message.typed(outcome in (DONE, STOPPED))
             if outcome != NEW_OUTPUT:
                 break
             await self._pause(TYPE_AGAIN)
