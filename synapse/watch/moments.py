@@ -9,6 +9,7 @@ POLL_ENTERED = 0.25  # the same after Enter, until a turn has begun: the screen 
 POLL_AT_LEAST = 1.0  # the same during a turn
 ENTERED = 3.0  # after Enter, in which a turn may have begun that is not reported yet
 ECHO = 0.5  # after a key in which output is its echo
+LATE_ECHO = 1.0  # the same for text that the composer does not show though there was output since
 STOPPED_SETTLE = 0.3  # for which an interrupted turn waits for its reply on the screen
 STOPPED_AT_MOST = 1.0  # the same while output never pauses
 TURN_SETTLE = 0.15  # of READY before a turn ends whose end was not reported: its transcript lags
@@ -54,21 +55,26 @@ class Moments:
         """Seconds until the screen is looked at, or what the last key did is taken for nothing."""
         if self.unseen:
             return self.next_look(now)
-        return self.next_confirm(now) if self.pressed and not self.echoes else None
+        is_due = self.pressed and (not self.echoes or self.output >= max(self.key, self.submit))
+        return self.next_confirm(now) if is_due else None
 
-    def is_answered(self, now: float) -> bool:
-        """Whether the screen shows what the last key did: its echo has settled, or none came."""
+    def is_answered(self, now: float, shows_text: bool = True) -> bool:
+        """Whether the screen shows what the last key did: its echo has settled, or none came. `shows_text`:
+        text is in the composer. If there is none, output after a text may be something else."""
         since = max(self.key, self.submit)
-        if not self.pressed or self.output >= since:
+        if not self.pressed:
             return True
+        if self.output >= since:
+            return shows_text or not self.echoes or now - since >= LATE_ECHO
         return not self.echoes and now - since >= ECHO
 
     def is_time_to_confirm(self, now: float) -> bool:
         """The last key has changed nothing on the screen."""
-        return self.pressed and not self.unseen and self.is_answered(now)
+        return self.pressed and not self.unseen and self.is_answered(now, shows_text=False)
 
     def next_confirm(self, now: float) -> float:
-        return max(max(self.key, self.submit) + ECHO - now, SOONEST)
+        since = max(self.key, self.submit)
+        return max(since + (LATE_ECHO if self.echoes else ECHO) - now, SOONEST)
 
     def is_time_to_poll(self, now: float, busy: bool, entered: bool) -> bool:
         """`entered`: a turn may have begun. A transcript lags behind the screen."""

@@ -261,7 +261,8 @@ class Observer:
 
     def _set_composer(self, seen: Seen, now: float) -> None:
         before, self.composer, self._glanced = self.composer, seen, seen
-        was_pressed, self._last.pressed = self._last.pressed, not self._last.is_answered(now)
+        is_answered = self._last.is_answered(now, shows_text=seen.state != EMPTY)
+        was_pressed, self._last.pressed = self._last.pressed, not is_answered
         if self._on_composer is not None and (seen != before or was_pressed != self._last.pressed):
             self._on_composer(seen)
 

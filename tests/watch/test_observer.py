@@ -97,6 +97,27 @@ def test_a_permission_request_and_its_answer() -> None:
     assert claude.after(0.5) == PROCESSING and claude.observer.prompt is None
 
 
+def test_text_that_is_not_drawn_yet_is_not_taken_for_nothing() -> None:
+    """A CLI that has just ended its turn draws that first. An empty composer says nothing until the text
+    has had time to appear."""
+    claude = Agent("claude")
+    claude.writes("\x1b]0;✳ Claude Code\x07" + IDLE)
+    assert claude.after(1) == READY and claude.observer.is_composer_current
+    for shows in (True, False):
+        claude.observer.key(False, claude.now, text=True)
+        claude.writes("\x1b[1;3Hhello\x1b[4;3H")
+        claude.after(0.6)
+        assert claude.observer.composer.state == EMPTY and not claude.observer.is_composer_current
+        if shows:
+            claude.writes("@b hi")
+            claude.after(0.3)
+            assert claude.observer.composer.text == "@b hi" and claude.observer.is_composer_current
+            claude.writes("\x1b[4;3H\x1b[K")
+            claude.after(0.3)
+    claude.after(0.5)
+    assert claude.observer.is_composer_current, "it was a key that the CLI knows"
+
+
 def test_typing_at_an_idle_agent_is_not_work() -> None:
     dummy = Agent("dummy")
     dummy.writes("dummy> ")
