@@ -101,7 +101,7 @@ class DraftStash:
             self.held = ""
             return
         data = text.encode()
-        if "\n" in text or ("\t" in text and controller.takes_pastes):  # a tab is a key of its own
+        if "\n" in text or (controller.takes_pastes and self._is_pasted(text)):
             data = composer.PASTE_START + data + composer.PASTE_END
         self._count += 1
         name = f"draft/{self.run}/{self.clock()}/{self._count}"
@@ -115,6 +115,12 @@ class DraftStash:
         if outcome == DONE:
             controller.set_draft(False, text)
             self._typed_after, self._typed_at = controller.keys, self.clock()
+
+    def _is_pasted(self, text: str) -> bool:
+        """A tab is a key of its own, and in the normal mode of vim keys every letter is. What begins with
+        another character is typed, since a CLI may switch to another mode at `!` or `/`; and into a shell,
+        which marks what was pasted."""
+        return "\t" in text or (self.controller.observer.sees_composer and text[0].isalnum())
 
     def _check(self) -> None:
         """Keep it, to type it again, if the screen shows an empty composer and nobody has typed since."""

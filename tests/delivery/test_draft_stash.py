@@ -32,7 +32,7 @@ class Typist:
 def stash(tmp_path: Path, text: str) -> tuple[DraftStash, Any, Typist]:
     controller: Any = SimpleNamespace(
         profile=load_profile("dummy"), draft=True, draft_text=text, last_key=0.0, takes_pastes=True, keys=1,
-        composer=Seen(UNKNOWN), observer=SimpleNamespace(sees_composer=True, is_composer_current=True),
+        composer=Seen(UNKNOWN), observer=SimpleNamespace(sees_composer=False, is_composer_current=True),
     )  # fmt: skip
 
     def set_draft(empty: bool, text: str) -> None:
@@ -61,6 +61,23 @@ def test_a_draft_comes_back_when_there_is_no_other(tmp_path: Path) -> None:
     give_back(it)
     give_back(it)
     assert typist.typed == [b"the first"] and not it.held
+
+
+@pytest.mark.parametrize(
+    ("text", "pasted"),
+    [("the idea", True), ("日本語", True), ("!ls", False), ("/help", False), ("a\tb", True)],
+)
+def test_a_draft_is_pasted_where_its_letters_could_be_commands(
+    tmp_path: Path, text: str, pasted: bool
+) -> None:
+    """In the normal mode of vim keys; a CLI switches to another mode at `!` or `/` only if that is typed."""
+    it, controller, typist = stash(tmp_path, text)
+    controller.observer.sees_composer = True
+    asyncio.run(it.take("a", text))
+    controller.set_draft(True, "")
+    give_back(it)
+    (typed,) = typist.typed
+    assert typed == (b"\x1b[200~%b\x1b[201~" if pasted else b"%b") % text.encode()
 
 
 @pytest.mark.parametrize("state", ["dialog", "absent"])
