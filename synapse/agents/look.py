@@ -97,6 +97,7 @@ class Look:
     permissions: tuple[str, ...] = ()  # questions that run something if the answer is yes
     about_above: tuple[str, ...] = ()  # questions of one line about a command or file in the lines above them
     hidden: tuple[str, ...] = ()  # rows that stand for what a dialog does not show
+    options: tuple[tuple[str, ...], ...] = ()  # of dialogs that a narrow screen cuts: all of them, in order
     dialog_edges: tuple[str, ...] = ()  # rules above and below a dialog; a footer is below the second
     dialog_ends: tuple[str, ...] = ()  # last lines of a dialog that are not made of key hints
     below_dialogs: tuple[str, ...] = ()  # rows that are always at the bottom, also below the box of a dialog

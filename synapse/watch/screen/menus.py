@@ -26,6 +26,7 @@ COMPOSER_FOOTER = 6  # rows that a CLI may draw below its composer
 _LOOK = "look at it with `synapse screen <name>` or `synapse attach <name>`"
 NOT_SEEN = f"the screen does not show what it would run: {_LOOK}"
 PART_SEEN = f"the screen does not show all of what it would run: {_LOOK}"
+CUT = f"the screen does not show all of its answers: {_LOOK}"
 
 SEVERAL = "Several may be chosen: separate them by commas."
 
@@ -64,6 +65,7 @@ class InputPrompt:
     cancel: str | None = None
     permission: bool = False  # yes would run something
     hidden: bool = False  # the screen shows only a part of what it would run
+    cut: bool = False  # the screen does not show all of its options, or not all of one
     typed: bool = False  # the key is typed as text, and Enter after it
     # If several may be chosen: those that are, and how the question is ended then (see `MenuStyle.finish`).
     chosen: list[str] | None = None
@@ -73,7 +75,7 @@ class InputPrompt:
     def unseen(self) -> str:
         """A sentence, if nobody should say yes to it without a look at the agent's screen."""
         if not self.permission or (self.subject and not self.hidden):
-            return ""
+            return CUT if self.cut else ""
         return PART_SEEN if self.detail or self.subject else NOT_SEEN
 
     @property
