@@ -165,9 +165,9 @@ def find_menu(
     rows: Sequence[str], cursor: Cursor | None, visible: bool | None, look: Look
 ) -> InputPrompt | None:
     """The menu or dialog at the bottom of the screen; the last of `rows` is not blank."""
-    panel = _panel(rows, look)
-    hints, end = _footer(panel or rows, look)
-    inside, boxed = (list(panel[:end]), True) if panel else _unboxed(rows[:end])
+    between = panel(rows, look)
+    hints, end = _footer(between or rows, look)
+    inside, boxed = (list(between[:end]), True) if between else _unboxed(rows[:end])
     if hints and visible and cursor is not None and cursor[1] >= end:
         return None  # another program writes below the hints
     if boxed and not hints:
@@ -292,7 +292,7 @@ def _unboxed(rows: Sequence[str]) -> tuple[list[str], bool]:
     return [""] * top + inner, True
 
 
-def _panel(rows: Sequence[str], look: Look) -> list[str] | None:
+def panel(rows: Sequence[str], look: Look) -> list[str] | None:
     """The rows of a dialog between two rules, in their places, and blank rows in place of all above. If there
     is no rule above it, its top is not shown."""
     edges = [n for n, row in enumerate(rows) if matches(look.dialog_edges, row)]
