@@ -14,6 +14,7 @@ from functools import cache
 from synapse.agents.generic.screen import CHECKBOXES
 from synapse.agents.look import Composer, Look, MenuStyle
 from synapse.keys import patterns
+from synapse.terminal.cells import width
 from synapse.watch.screen.dialogs import EDGE, RULE, asked, breaks, from_its_top, matches, paragraphs
 
 Cursor = tuple[int, int]
@@ -189,8 +190,11 @@ def find_menu(
             return None  # text that is being written out, not a list with a cursor in it
     if len(options) < 2 and not hints:
         return None
-    about = asked(inside[:begin], style, look, boxed)
-    keys, labels = _keys(options, style)
+    room = len(rows[-1].strip()) - 4 if style.coloured else 0  # the last row is the lower edge of its box
+    about = asked(inside[:begin], style, look, boxed, room)
+    whole = _whole(options, look)
+    cut = bool(room) and whole is None and any(width(inside[row]) == room + 1 for row in options)
+    keys, labels = _keys(whole or options, style)
     escapes = "Escape" in keys.values() or any(key == "Escape" for key, _ in hints)
     return InputPrompt(
         prompt_text="\n".join(filter(None, (about.question, about.subject))),
@@ -204,9 +208,19 @@ def find_menu(
         cancel="Escape" if escapes else None,
         permission=about.permission or not about.question,
         hidden=about.hidden,
+        cut=cut,
         chosen=_chosen(options, labels) if style.finish else None,
         finish=style.finish,
     )
+
+
+def _whole(options: dict[int, tuple[int, str]], look: Look) -> dict[int, tuple[int, str]] | None:
+    """The options of which a narrow screen shows these, if they are known: it may cut them."""
+    for known in look.options:
+        pairs = zip(known, options.items(), strict=False)
+        if len(known) == len(options) and all(label.startswith(text) for label, (_, (_, text)) in pairs):
+            return {row: (n, label) for label, (row, (n, _)) in zip(known, options.items(), strict=True)}
+    return None
 
 
 def _numbered(rows: Sequence[str], look: Look) -> list[str]:
@@ -360,14 +374,14 @@ def _belongs(text: str, column: int) -> bool:
 
 def _option(rows: Sequence[str], row: int, match: re.Match[str]) -> tuple[int, str]:
     label = match["label"]
-    width = max(len(text) for text in rows)
-    while row + 1 < len(rows) and _is_rest(rows[row], rows[row + 1], match, width):
+    columns = max(len(text) for text in rows)
+    while row + 1 < len(rows) and _is_rest(rows[row], rows[row + 1], match, columns):
         row += 1
         label = f"{label} {rows[row].strip()}"
     return int(match["number"]), label.strip()
 
 
-def _is_rest(row: str, below: str, option: re.Match[str], width: int) -> bool:
+def _is_rest(row: str, below: str, option: re.Match[str], columns: int) -> bool:
     """Whether `row` was wrapped into `below`: the first word of `below` did not fit into it. It stands below
     the text of the option, or below its number."""
     words, column = below.split(), len(below) - len(below.lstrip())
@@ -375,7 +389,7 @@ def _is_rest(row: str, below: str, option: re.Match[str], width: int) -> bool:
     is_below = column == option.start("label") or (
         column in (number, number + 1) and not option.re.fullmatch(below)
     )
-    return bool(words) and is_below and len(row.rstrip()) + 1 + len(words[0]) > width
+    return bool(words) and is_below and len(row.rstrip()) + 1 + len(words[0]) > columns
 
 
 def _keys(options: dict[int, tuple[int, str]], style: MenuStyle) -> tuple[dict[str, str], dict[int, str]]:
