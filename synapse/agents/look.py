@@ -47,7 +47,8 @@ class MenuStyle:
     letters: bool = False  # "(y)" after an option is its key; in other CLIs it may be the name of a folder
     question_first: bool = False  # the dialog begins with its question
     needs_hints: bool = False  # the mark is common in text: it counts only above key hints
-    # In a box: no mark is drawn, but the option that Enter takes has another background.
+    # In a box, in which lines are wrapped between words: no mark is drawn, but the option that Enter takes
+    # has another background.
     coloured: bool = False
     bar: str = ""  # before each row of the dialog, whose options are side by side; a colour marks one of them
     # The key that ends a question with several answers, whose options have boxes; `below`: a row below them.
@@ -97,6 +98,7 @@ class Look:
     permissions: tuple[str, ...] = ()  # questions that run something if the answer is yes
     about_above: tuple[str, ...] = ()  # questions of one line about a command or file in the lines above them
     hidden: tuple[str, ...] = ()  # rows that stand for what a dialog does not show
+    options: tuple[tuple[str, ...], ...] = ()  # of dialogs that a narrow screen cuts: all of them, in order
     dialog_edges: tuple[str, ...] = ()  # rules above and below a dialog; a footer is below the second
     dialog_ends: tuple[str, ...] = ()  # last lines of a dialog that are not made of key hints
     below_dialogs: tuple[str, ...] = ()  # rows that are always at the bottom, also below the box of a dialog

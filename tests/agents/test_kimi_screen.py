@@ -77,6 +77,48 @@ def test_what_is_in_the_box_besides_a_draft() -> None:
     assert composer(completing, (8, 1)).text == "@no"
 
 
+TRUST = [  # Kimi Code 2.1.0 at its first start in a folder
+    RULE,
+    "  Trust this folder?",
+    "  ↑↓ navigate · Enter select · Esc exit",
+    "",
+    "  /home/me/work",
+    "",
+    "  Project-level MCP servers are disabled until you",
+    "  explicitly choose Trust. Trust starts the listed project",
+    "  MCP targets and remembers this folder.",
+    "",
+    "   ❯ Trust this folder",
+    "     Enable project MCP servers. Remembered for this",
+    "     folder.",
+    "",
+    "     Don't trust",
+    "     Exit Kimi Code. Asked again next launch.",
+    "",
+    RULE,
+]
+
+
+def test_whether_to_trust_the_folder() -> None:
+    prompt = asked(*TRUST)
+    assert prompt is not None and prompt.question == "Trust this folder?"
+    assert prompt.keys == {"Trust this folder": "Enter", "Don't trust": "Down Enter"}
+    assert (prompt.options, prompt.default) == (list(prompt.keys), "Trust this folder")
+    assert prompt.cancel == "Escape" and prompt.detail is not None
+    assert prompt.detail.startswith("/home/me/work\n\nProject-level MCP") and prompt.detail.endswith(
+        "folder."
+    )
+    assert "❯" not in prompt.detail and "navigate" not in prompt.detail and "Exit" not in prompt.detail
+    assert answer_keys(prompt, "Don't trust", b"\r", 0.3) == [(0.0, b"\x1b[B"), (0.3, b"\r")]
+
+
+def test_the_pointer_is_at_the_second_option() -> None:
+    rows = [row.replace("❯", " ").replace("     Don't", "   ❯ Don't") for row in TRUST]
+    prompt = asked(*rows)
+    assert prompt is not None and prompt.default == "Don't trust"
+    assert prompt.keys == {"Trust this folder": "Up Enter", "Don't trust": "Enter"}
+
+
 def test_a_permission_question() -> None:
     prompt = asked(
         " ● I will.", RULE, "   ▶ Run this command?", "", "   cwd: /w", "   $ touch x", "", *OPTIONS

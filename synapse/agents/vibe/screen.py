@@ -3,9 +3,10 @@
 from synapse.agents.look import Look, Marks
 
 LOOK = Look(
-    questions=(r"Permission for the \S+ tool",),
+    questions=(r"Permission for the \S+ tool(?: \([^)]*\))?",),
     permissions=(r"Permission for the \S+ tool",),
-    below_dialogs=(r".*\S \[PID \d+\]|.* \S+/\S+ tokens \(\d+%\)$",),
+    options=(("Allow once", "Allow for remainder of this session", "Always allow", "Deny"),),
+    below_dialogs=(r".* \[PID \d+\]|.* \S+/\S+ tokens \(\d+%\)$",),
     stopped=(r"  ⎣ Interrupted · What should Vibe do instead\?",),
     reply=Marks(
         status=(r"[⠀-⣿]{1,2} +\S.*… \(\d+\S* Esc/Ctrl\+C to interrupt\)",),

@@ -1,15 +1,19 @@
-"""Menus whose chosen option has another background, and no mark: they get the mark of their style. Pure."""
+"""Menus whose chosen option has another background, and no mark: they get the mark of their style, and each
+option is in one row. Pure."""
 
 import re
 from collections.abc import Callable, Sequence
 
 from synapse.agents.look import Look
+from synapse.terminal.cells import width
 from synapse.watch.screen.dialogs import matches
 
 Shade = Callable[[int, int], str]  # the background of the cell in a row and a column
 
 _OPTION = re.compile(r"(\s*│ *)  (?=\d{1,2}\. +\S)")
 _MARKED = re.compile(r"\s*│\s*[^\s\w]\s*\d{1,2}\. +\S")  # an option of a menu that has a mark of its own
+_ANY = re.compile(r"\s*│ +(?:[^\s\w] *)?\d{1,2}\. +\S")
+_REST = re.compile(r"\s*│ (?=\S)")  # a further row of an option begins where the text of the dialog does
 _LOWER_EDGE = ("╰", "└")
 _INSIDE = "│"
 
@@ -28,7 +32,21 @@ def with_marks(rows: Sequence[str], look: Look, shade: Shade | None) -> list[str
     if chosen is not None:
         row, column = chosen
         drawn[row] = f"{drawn[row][:column]}{style.mark[0]} {drawn[row][column + 2 :]}"
-    return drawn
+    return _joined(drawn)
+
+
+def _joined(rows: Sequence[str]) -> list[str]:
+    """The first word of a further row did not fit into the row above it."""
+    room, joined, above = len(rows[-1].strip()) - 4, [rows[0]], ""
+    for row in rows[1:]:
+        text = row.strip().strip(_INSIDE).rstrip()[1:]
+        is_rest = _ANY.match(joined[-1]) and _REST.match(row) and not _ANY.match(row)
+        if is_rest and width(above) + 1 + width(text.split(" ", 1)[0]) > room:
+            joined[-1] = f"{joined[-1].rstrip(f'{_INSIDE} ')} {text} {_INSIDE}"
+        else:
+            joined.append(row)
+        above = text
+    return joined
 
 
 def _chosen(rows: Sequence[str], shade: Shade | None) -> tuple[int, int] | None:

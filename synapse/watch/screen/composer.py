@@ -185,14 +185,22 @@ def _behind_bar(box: Composer, lines: Sequence[str], screen: Screen) -> _Place |
     top = row
     while top and barred[top - 1]:
         top -= 1
-    margins = [n for n in range(top, row) if not lines[n][edge + 1 :].strip()]
+    right = _end_of_run(lines[end], patterns.match(box.below, lines[end]))  # a sidebar may be beside it
+    margins = [n for n in range(top, row) if not lines[n][edge + 1 : right].strip()]
     if not margins or not all(barred[row:end]) or row >= end - 2:
         return None
     partial = margins[0] != top
     first = (margins[-1] if partial else top) + 1
-    mode = "!" if box.mode and patterns.match(box.mode, lines[end - 1]) else ""
-    right = width(lines[end].rstrip())
+    mode = "!" if box.mode and patterns.match(box.mode, lines[end - 1][:right]) else ""
     return _Place(box, first, end - 2, width(head[0]), mode, right, partial)
+
+
+def _end_of_run(line: str, begin: re.Match[str] | None) -> int:
+    """The column after the characters that go on as the match ends."""
+    if begin is None:
+        return len(line)
+    rest = line[begin.end() :]
+    return begin.end() + len(rest) - len(rest.lstrip(line[begin.end() - 1]))
 
 
 def _may_scroll(place: _Place, screen: Screen) -> bool:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from synapse.agents.look import Look, MenuStyle
 from synapse.agents.requests import one_line
 from synapse.keys import patterns
+from synapse.terminal.cells import width
 
 GAP = 4  # blank rows above a dialog end it
 FRAME = "╌"  # stands for a rule or the edge of a box where `MenuStyle.subject` is searched
@@ -33,6 +34,12 @@ def matches(wanted: Iterable[str], row: str) -> bool:
     return any(patterns.match(pattern, row) for pattern in wanted)
 
 
+def _matched(wanted: Iterable[str], text: str) -> int:
+    """Where the longest match ends."""
+    found = (patterns.match(pattern, text) for pattern in wanted)
+    return max((match.end() for match in found if match), default=0)
+
+
 def breaks(row: str, look: Look) -> bool:
     """Whether a rule, a box or a line of the conversation is at the left edge: no dialog reaches above it."""
     return re.match("[─▔]{10}|[╭╰┌└]─|╻▄{5}", row) is not None or (
@@ -54,8 +61,9 @@ def paragraphs(rows: Sequence[str]) -> list[list[str]]:
     return [run for run in runs if run]
 
 
-def asked(rows: Sequence[str], style: MenuStyle, look: Look, boxed: bool) -> Asked:
-    """The question above a menu, the command or file that it is about, and the other text of the dialog."""
+def asked(rows: Sequence[str], style: MenuStyle, look: Look, boxed: bool, room: int = 0) -> Asked:
+    """The question above a menu, the command or file that it is about, and the other text of the dialog.
+    `room`: the cells at which words are wrapped, if that is known."""
     shown = from_its_top(rows, look)
     cut = len(shown) == len(rows) and (not boxed or bool(rows and rows[0].strip()))  # its top is not shown
     texts = paragraphs(shown)
@@ -80,7 +88,8 @@ def asked(rows: Sequence[str], style: MenuStyle, look: Look, boxed: bool) -> Ask
     hidden = permission and (cut or any(matches(look.hidden, line) for line in detail.split("\n")))
     if cut and permission:
         whole = ""
-    return Asked(question, one_line(whole) or None, _detail(whole, detail) or None, permission, hidden)
+    subject = one_line(_unwrapped(whole, room)) or None
+    return Asked(question, subject, _detail(whole, detail) or None, permission, hidden)
 
 
 def is_permission(question: str, look: Look) -> bool:
@@ -115,6 +124,19 @@ def _framed(rows: Sequence[str]) -> str:
     return "\n".join(line if line == FRAME else line[indent:] for line in lines).strip("\n")
 
 
+def _unwrapped(text: str, room: int) -> str:
+    """For one line: without the breaks where the next word did not fit into the row."""
+    if not room or not text:
+        return text
+    first, *rows = text.split("\n")
+    whole, last = first, first
+    for row in rows:
+        fits = width(last) + 1 + width(row.split(" ", 1)[0]) <= room
+        whole += f"\n{row}" if fits or not row.strip() or row.startswith(" ") else f" {row}"
+        last = row
+    return whole
+
+
 def _detail(whole: str, detail: str) -> str:
     """A command of several lines with its indentation, and then the rest of the dialog."""
     if "\n" not in whole:
@@ -137,11 +159,14 @@ def _question(paragraphs: list[list[str]], look: Look) -> tuple[int, str, str]:
     """The index of the paragraph that asks (the nearest to the menu), its question and its other text."""
     nearest = [(at, paragraphs[at]) for at in range(len(paragraphs) - 1, -1, -1)]
     for at, lines in nearest:
-        for index, line in enumerate(lines):
-            if matches(look.questions, line):
+        for index in range(len(lines)):
+            if end := _matched(look.questions, " ".join(lines[index:])):
                 question, rest = _until_mark(" ".join(lines[index:]))
                 if not question.endswith(("?", "？")):  # a title, with what it is about below it
-                    question, rest = line, "\n".join(lines[index + 1 :])
+                    below = index + 1
+                    while len(" ".join(lines[index:below])) < end:
+                        below += 1  # it is wrapped
+                    question, rest = " ".join(lines[index:below]), "\n".join(lines[below:])
                 return at, question, "\n".join(filter(None, [*lines[:index], rest]))
     for at, lines in nearest:
         question, rest = _until_mark(" ".join(lines))

@@ -14,6 +14,7 @@ from functools import cache
 from synapse.agents.generic.screen import CHECKBOXES
 from synapse.agents.look import Composer, Look, MenuStyle
 from synapse.keys import patterns
+from synapse.terminal.cells import width
 from synapse.watch.screen.dialogs import EDGE, RULE, asked, breaks, from_its_top, matches, paragraphs
 
 Cursor = tuple[int, int]
@@ -26,6 +27,7 @@ COMPOSER_FOOTER = 6  # rows that a CLI may draw below its composer
 _LOOK = "look at it with `synapse screen <name>` or `synapse attach <name>`"
 NOT_SEEN = f"the screen does not show what it would run: {_LOOK}"
 PART_SEEN = f"the screen does not show all of what it would run: {_LOOK}"
+CUT = f"the screen does not show all of its answers: {_LOOK}"
 
 SEVERAL = "Several may be chosen: separate them by commas."
 
@@ -64,6 +66,7 @@ class InputPrompt:
     cancel: str | None = None
     permission: bool = False  # yes would run something
     hidden: bool = False  # the screen shows only a part of what it would run
+    cut: bool = False  # the screen does not show all of its options, or not all of one
     typed: bool = False  # the key is typed as text, and Enter after it
     # If several may be chosen: those that are, and how the question is ended then (see `MenuStyle.finish`).
     chosen: list[str] | None = None
@@ -73,7 +76,7 @@ class InputPrompt:
     def unseen(self) -> str:
         """A sentence, if nobody should say yes to it without a look at the agent's screen."""
         if not self.permission or (self.subject and not self.hidden):
-            return ""
+            return CUT if self.cut else ""
         return PART_SEEN if self.detail or self.subject else NOT_SEEN
 
     @property
@@ -163,9 +166,9 @@ def find_menu(
     rows: Sequence[str], cursor: Cursor | None, visible: bool | None, look: Look
 ) -> InputPrompt | None:
     """The menu or dialog at the bottom of the screen; the last of `rows` is not blank."""
-    panel = _panel(rows, look)
-    hints, end = _footer(panel or rows, look)
-    inside, boxed = (list(panel[:end]), True) if panel else _unboxed(rows[:end])
+    between = panel(rows, look)
+    hints, end = _footer(between or rows, look)
+    inside, boxed = (list(between[:end]), True) if between else _unboxed(rows[:end])
     if hints and visible and cursor is not None and cursor[1] >= end:
         return None  # another program writes below the hints
     if boxed and not hints:
@@ -187,8 +190,11 @@ def find_menu(
             return None  # text that is being written out, not a list with a cursor in it
     if len(options) < 2 and not hints:
         return None
-    about = asked(inside[:begin], style, look, boxed)
-    keys, labels = _keys(options, style)
+    room = len(rows[-1].strip()) - 4 if style.coloured else 0  # the last row is the lower edge of its box
+    about = asked(inside[:begin], style, look, boxed, room)
+    whole = _whole(options, look)
+    cut = bool(room) and whole is None and any(width(inside[row]) == room + 1 for row in options)
+    keys, labels = _keys(whole or options, style)
     escapes = "Escape" in keys.values() or any(key == "Escape" for key, _ in hints)
     return InputPrompt(
         prompt_text="\n".join(filter(None, (about.question, about.subject))),
@@ -202,9 +208,19 @@ def find_menu(
         cancel="Escape" if escapes else None,
         permission=about.permission or not about.question,
         hidden=about.hidden,
+        cut=cut,
         chosen=_chosen(options, labels) if style.finish else None,
         finish=style.finish,
     )
+
+
+def _whole(options: dict[int, tuple[int, str]], look: Look) -> dict[int, tuple[int, str]] | None:
+    """The options of which a narrow screen shows these, if they are known: it may cut them."""
+    for known in look.options:
+        pairs = zip(known, options.items(), strict=False)
+        if len(known) == len(options) and all(label.startswith(text) for label, (_, (_, text)) in pairs):
+            return {row: (n, label) for label, (row, (n, _)) in zip(known, options.items(), strict=True)}
+    return None
 
 
 def _numbered(rows: Sequence[str], look: Look) -> list[str]:
@@ -290,7 +306,7 @@ def _unboxed(rows: Sequence[str]) -> tuple[list[str], bool]:
     return [""] * top + inner, True
 
 
-def _panel(rows: Sequence[str], look: Look) -> list[str] | None:
+def panel(rows: Sequence[str], look: Look) -> list[str] | None:
     """The rows of a dialog between two rules, in their places, and blank rows in place of all above. If there
     is no rule above it, its top is not shown."""
     edges = [n for n, row in enumerate(rows) if matches(look.dialog_edges, row)]
@@ -358,14 +374,14 @@ def _belongs(text: str, column: int) -> bool:
 
 def _option(rows: Sequence[str], row: int, match: re.Match[str]) -> tuple[int, str]:
     label = match["label"]
-    width = max(len(text) for text in rows)
-    while row + 1 < len(rows) and _is_rest(rows[row], rows[row + 1], match, width):
+    columns = max(len(text) for text in rows)
+    while row + 1 < len(rows) and _is_rest(rows[row], rows[row + 1], match, columns):
         row += 1
         label = f"{label} {rows[row].strip()}"
     return int(match["number"]), label.strip()
 
 
-def _is_rest(row: str, below: str, option: re.Match[str], width: int) -> bool:
+def _is_rest(row: str, below: str, option: re.Match[str], columns: int) -> bool:
     """Whether `row` was wrapped into `below`: the first word of `below` did not fit into it. It stands below
     the text of the option, or below its number."""
     words, column = below.split(), len(below) - len(below.lstrip())
@@ -373,7 +389,7 @@ def _is_rest(row: str, below: str, option: re.Match[str], width: int) -> bool:
     is_below = column == option.start("label") or (
         column in (number, number + 1) and not option.re.fullmatch(below)
     )
-    return bool(words) and is_below and len(row.rstrip()) + 1 + len(words[0]) > width
+    return bool(words) and is_below and len(row.rstrip()) + 1 + len(words[0]) > columns
 
 
 def _keys(options: dict[int, tuple[int, str]], style: MenuStyle) -> tuple[dict[str, str], dict[int, str]]:

@@ -18,6 +18,7 @@ from synapse.keys import patterns
 from synapse.watch.screen import looks
 from synapse.watch.screen.coloured import Shade, with_marks
 from synapse.watch.screen.dialogs import matches
+from synapse.watch.screen.lists import find_list
 from synapse.watch.screen.menus import LINE, Cursor, InputPrompt, composer, find_menu, screen_rows
 from synapse.watch.screen.side_by_side import find_side_by_side
 
@@ -119,7 +120,7 @@ class InputRequiredDetector:
             return None  # a visible cursor below everything: the program that drew this has ended
         if composer(rows, cursor, cursor_visible, self._look) is not None:
             return None
-        menu = find_side_by_side(rows, self._look, shade)
+        menu = find_side_by_side(rows, self._look, shade) or find_list(rows, cursor_visible, self._look)
         drawn = with_marks(rows, self._look, shade)
         menu = menu or find_menu(drawn, cursor, cursor_visible, self._look)
         return menu or self._added_line(rows[-1].strip()) or self._line(rows, cursor)

@@ -45,7 +45,7 @@ class ScreenReader:
 
     def _shade(self, row: int, column: int) -> str:
         (cells,) = self._screen.rows(row, row + 1, column, column + 1)
-        return style_of(cells.cells[0].sgr).background
+        return style_of(cells.cells[0].sgr).background if cells.cells else ""
 
     def composer(self) -> Seen:
         return self._composer.read(self._screen)
