@@ -23,7 +23,7 @@ def main(argv: list[str]) -> int:
             "outside, or use `synapse send`, which works there."
         )
     try:
-        from synapse.mcp.server import make_server
+        from synapse.mcp.server import serve
     except ModuleNotFoundError as error:
         if not str(error.name).startswith("mcp"):
             raise
@@ -31,5 +31,5 @@ def main(argv: list[str]) -> int:
             "`synapse mcp` needs a package that is not installed: install it with "
             "`pip install 'a2a-synapse[mcp]'`."
         ) from error
-    make_server().run()
+    serve()
     return 0
