@@ -15,6 +15,7 @@ from synapse.cli.shared.parser import PROFILE, Parser, number
 from synapse.config import load_settings
 from synapse.errors import SynapseError, UsageError
 from synapse.launch import program
+from synapse.launch.extras import missing_mcp
 from synapse.profiles.loader import Profile, list_profiles, load_profile
 from synapse.registry import AgentRegistry
 
@@ -201,6 +202,8 @@ def _one_profile(name: str) -> Iterator[Finding]:
         return
     yield OK, f"starts {' '.join([*command, *profile.args])}"
     yield _compared(_version(command), profile)
+    if profile.mcp and (missing := missing_mcp()):
+        yield BAD, f"mcp: true gives it no tools: {missing}"
     if is_drivable(profile):
         good, text = last_check(profile)
         yield (OK if good else NOTE), f"it {text}"

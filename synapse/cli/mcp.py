@@ -2,6 +2,7 @@
 
 from synapse.cli.shared.parser import Parser
 from synapse.errors import SynapseError
+from synapse.launch.extras import NO_MCP
 from synapse.peers.fifo import is_forbidden
 
 HELP = """\
@@ -23,13 +24,10 @@ def main(argv: list[str]) -> int:
             "outside, or use `synapse send`, which works there."
         )
     try:
-        from synapse.mcp.server import make_server
+        from synapse.mcp.server import serve
     except ModuleNotFoundError as error:
         if not str(error.name).startswith("mcp"):
             raise
-        raise SynapseError(
-            "`synapse mcp` needs a package that is not installed: install it with "
-            "`pip install 'a2a-synapse[mcp]'`."
-        ) from error
-    make_server().run()
+        raise SynapseError(NO_MCP) from error
+    serve()
     return 0

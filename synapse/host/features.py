@@ -55,6 +55,7 @@ async def late_features(agent: Agent) -> list[object]:
     await load("synapse.messages.messenger", "synapse.messages.notices", "synapse.host.edits")
     from synapse.host.checks import Checks
     from synapse.host.edits import Edits
+    from synapse.launch.extras import missing_mcp
     from synapse.launch.starter import Starter
     from synapse.messages.awaited import AwaitedReplies
     from synapse.messages.messenger import Messenger
@@ -101,9 +102,16 @@ async def late_features(agent: Agent) -> list[object]:
     )
     edits.open()
     found: list[object] = [messenger, notices, awaited, edits, await _mesh(agent)]
+    no_tools = missing_mcp() if hello.profile.mcp and hello.generation == 1 else ""
+    if no_tools:
+        logger.warning("mcp: true in the profile gives the CLI no tools: %s", no_tools)
     if hello.console is not None:  # else nobody sees the note
         checks = Checks(
-            hello.profile, agent.inbox, agent.display.changed, asyncio.get_running_loop().call_later
+            profile=hello.profile,
+            inbox=agent.inbox,
+            changed=agent.display.changed,
+            later=asyncio.get_running_loop().call_later,
+            no_tools=bool(no_tools),
         )
         checks.open()
         found.append(checks)

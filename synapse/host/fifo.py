@@ -82,8 +82,8 @@ class FifoListener:
         if os.path.exists(path) or os.path.exists(path + FAILED):
             return  # written twice, since the first was answered late or by a host that has died
         try:
-            reply = _Reply(path)
-        except OSError as error:
+            reply = self._made(path)
+        except OSError as error:  # its reader looks for the reason itself
             logger.error("a reply for a command of this agent cannot be written: %s", error)
             return
         try:
@@ -96,6 +96,13 @@ class FifoListener:
         finally:
             reply.close()
             self._sweep_later()
+
+    def _made(self, path: str) -> _Reply:
+        try:
+            return _Reply(path)
+        except FileNotFoundError:  # somebody cleaned up
+            os.mkdir(self._replies, 0o700)
+            return _Reply(path)
 
     async def _answer(self, reply: _Reply, payload: bytes) -> None:
         if len(self._serving) > AT_ONCE:

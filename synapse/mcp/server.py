@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import select
+import threading
 from collections.abc import AsyncGenerator, Awaitable
 from contextlib import asynccontextmanager
 from typing import Annotated, Any, TypeVar
@@ -65,6 +68,25 @@ def _unfit(name: str, wrong: ValidationError) -> str:
         argument = ".".join(map(str, each["loc"])) or "its arguments"
         parts.append(f"{argument}: {said[:1].lower()}{said[1:]}")
     return f"{name} was not called, because of {'; '.join(parts)}: call it again with that changed."
+
+
+def serve() -> None:
+    """Serve until the client closes our input or our output."""
+    # The SDK points descriptor 1 elsewhere, so the client's end is watched through another one.
+    threading.Thread(target=_end_when_closed, args=(os.dup(1),), daemon=True).start()
+    try:
+        make_server().run()
+    except* BrokenPipeError:
+        os._exit(0)  # else Python would complain again that it cannot flush
+
+
+def _end_when_closed(output: int) -> None:
+    """Nobody can be told anything any more, and a thread of the SDK reads the input until that is closed too:
+    only the end of the process stops it. The tasks go on in their agents."""
+    watching = select.poll()
+    watching.register(output, 0)  # an error or a hang-up is always reported
+    watching.poll()
+    os._exit(0)
 
 
 def make_server() -> MCPServer[Any]:

@@ -181,6 +181,6 @@ class _Connection:
         began = time.monotonic()
         while (piece := request.step()) is None:
             if self._timeout is not None and time.monotonic() - began > self._timeout:
-                raise TimeoutError
+                raise TimeoutError if request.is_answered else request.unanswered(self._timeout)
             time.sleep(request.pause)
         return piece

@@ -32,7 +32,9 @@ FIFO, REPLIES, FAILED = ".requests", ".replies", ".failed"  # how the names end
 LARGEST = 16 * 1024 * 1024  # bytes of a request
 UNREACHABLE = "x-synapse-unreachable"  # a header of the host's own response: nothing was sent
 AGAIN = 3.0  # seconds without a reply until the request is written again: a host may have died with it
-NO_REPLY = 30.0  # seconds without a reply; a host that hangs is replaced after 20
+# Seconds without a reply. A host that hangs is replaced after 20; after 30 the callers blame the other agent.
+NO_REPLY = 26.0
+NO_PLACE = 2.0  # seconds without a reply until it is looked whether one could be written
 FULL = 10.0  # seconds in which nobody reads the FIFO
 PIECE = 1 << 16
 PAUSE, LONGEST_PAUSE = 0.001, 0.05  # seconds between two looks at the reply
@@ -114,6 +116,10 @@ def is_forbidden() -> bool:
     finally:
         sock.close()
     return False
+
+
+class NoReply(SynapseError):
+    """The request may have arrived, and its reply cannot."""
 
 
 class Way(Record):
@@ -230,11 +236,10 @@ class Request:
         if os.path.exists(self._path + FAILED):
             raise self._unwritten()
         waited = time.monotonic() - self._began
+        if waited > NO_PLACE and (why := _why_no_file(self._way.replies)):
+            raise self._unwritten(why)
         if waited > NO_REPLY:
-            raise SynapseError(
-                f"the host of {self._way.agent} has not replied within {NO_REPLY:g} s: `synapse tasks` shows "
-                f"whether the message arrived, `synapse logs {self._way.agent}` what is wrong."
-            )
+            raise self.unanswered(NO_REPLY)
         if time.monotonic() - self._moved > AGAIN:
             self._repeated = True
             self._moved = time.monotonic()
@@ -243,9 +248,20 @@ class Request:
             self._fifo = -1
             self._fifo = _open_fifo(self._way)
 
-    def _unwritten(self) -> SynapseError:
-        return SynapseError(
-            f"the reply cannot be written under {self._way.replies}: make room on that disk; "
+    @property
+    def is_answered(self) -> bool:
+        """Whether a reply has begun."""
+        return self._file >= 0
+
+    def unanswered(self, seconds: float) -> NoReply:
+        return NoReply(
+            f"the host of {self._way.agent} has not replied within {seconds:g} s: `synapse tasks` shows "
+            f"whether the message arrived, `synapse logs {self._way.agent}` what is wrong."
+        )
+
+    def _unwritten(self, why: str = "the disk is full") -> NoReply:
+        return NoReply(
+            f"the reply cannot be written under {self._way.replies} ({why}): make room on that disk; "
             "`synapse tasks` shows whether the message arrived."
         )
 
@@ -269,6 +285,18 @@ def _refused(way: Way, error: OSError) -> SynapseError:
         f"({error.strerror}): run the command outside the sandbox, or give the agent `synapse mcp`; "
         "if the file is gone, restart the agent."
     )
+
+
+def _why_no_file(folder: str) -> str:
+    """Why no file can be created in this directory; empty if one can, as far as the file system tells. Some
+    file systems have no limits, and say 0 for all of them."""
+    try:
+        disk = os.statvfs(folder)
+    except OSError as error:
+        return error.strerror or str(error)
+    if disk.f_files and not disk.f_favail:
+        return "no more files can be created on the disk"
+    return "the disk is full" if disk.f_blocks and not disk.f_bavail else ""
 
 
 def _is_free(fd: int) -> bool:

@@ -12,6 +12,7 @@ from urllib.parse import quote, urlsplit
 
 from synapse.errors import Refused, SynapseError, TargetError, WaitTimeout
 from synapse.peers.base import Commands, Listed, Peer, Source, Waiting
+from synapse.peers.fifo import NoReply
 from synapse.peers.local_http import Broken, Place, Response, exchange
 from synapse.peers.origin import Origin
 from synapse.peers.sse import SSEReader
@@ -148,6 +149,9 @@ class LocalPeer:
                 await _Follower(self, task, **waiting).run()
         except TimeoutError:
             raise StillWorking.after(timeout or 0, self.name, task, self.commands(task.id).shows) from None
+        except NoReply as error:
+            shows = self.commands(task.id).shows
+            raise NoReply(f"the task goes on, and `{shows}` shows what becomes of it, but {error}") from error
         return task
 
     async def ask(

@@ -8,8 +8,9 @@ from typing import Any
 
 from synapse.agents.look import Composer, Look
 from synapse.profiles.loader import Profile
+from synapse.selftest.homes import PREFIX
 from synapse.selftest.model import Sent
-from synapse.selftest.trial import PREFIX, Trial
+from synapse.selftest.trial import Trial
 from synapse.terminal.screen import Screen
 from synapse.watch.screen.composer import DRAFT, EMPTY, ComposerReader, Seen
 

@@ -13,7 +13,7 @@ from synapse.registry import INPUT_REQUIRED, PROCESSING, READY
 from synapse.selftest import advice
 from synapse.selftest import script as said
 from synapse.selftest.results import Differs, Stuck
-from synapse.selftest.sentences import ending, short, state, unreported, where
+from synapse.selftest.sentences import ending, short, state, unreported, wants_login, where
 from synapse.selftest.trial import ENDED, PEER, Trial
 from synapse.watch.screen.composer import DRAFT, EMPTY
 
@@ -36,9 +36,9 @@ def start(trial: Trial) -> str:
     def arrived() -> bool:
         return shown() or trial.status in (READY, INPUT_REQUIRED)
 
-    trial.until(arrived, (trial.deadline - trial.began) / 2)
+    trial.until(arrived, (trial.limit.deadline - trial.began) / 2)
     if trial.ended:
-        raise Stuck(ending(trial), "It does not start. It may be too old or damaged: install it again.")
+        raise _ended(trial)
     trial.until(shown, 1.0)  # the host may have seen it first
     if trial.offline.needs_login and shown():
         return "it starts, and asks for a login"
@@ -58,6 +58,16 @@ def start(trial: Trial) -> str:
             advice.idle(trial.screen),
         )
     return f"READY after {trial.seconds:.1f} s"
+
+
+def _ended(trial: Trial) -> Stuck:
+    if said := wants_login(trial):
+        return Stuck(
+            f"it ended and wants a login: {said}",
+            "It needs a login, which the made-up key of this check does not replace. Log in as it says, in "
+            "your own terminal.",
+        )
+    return Stuck(ending(trial), "It does not start. It may be too old or damaged: install it again.")
 
 
 def _not_shown(trial: Trial) -> None:

@@ -20,9 +20,14 @@ Tell = Callable[[Result], None]
 
 
 def drive(
-    profile: Profile, tell: Tell = lambda _: None, record: Path | None = None, seconds: float | None = None
+    profile: Profile,
+    tell: Tell = lambda _: None,
+    record: Path | None = None,
+    seconds: float | None = None,
+    began: float | None = None,
 ) -> Drive:
-    """`tell` gets each result at once; `seconds` is how long all may take, if not what the CLI's folder says.
+    """`tell` gets each result at once; `seconds` is how long all may take since `began`, if not what the
+    CLI's folder says.
 
     Raises SynapseError if the program is not installed, if nobody has said how to run it offline, or if the
     recording cannot be written where it is wanted."""
@@ -35,10 +40,8 @@ def drive(
     program.find_command(profile)
     if record is not None:
         _check_place(record)
-    began = time.monotonic()
-    with trial(profile, prepare) as made:
-        if seconds is not None:
-            made.deadline = made.began + seconds
+    began = time.monotonic() if began is None else began
+    with trial(profile, prepare, began, seconds) as made:
         results: list[Result] = []
         unsaved = ""
         try:
@@ -72,7 +75,7 @@ def _check(made: Trial, title: str, check: Callable[[Trial], str]) -> tuple[Resu
     try:
         return Result(title, AS_MEASURED, check(made)), ""
     except TimeUp:
-        over = f"the {made.deadline - made.began:.0f} s were over"
+        over = f"the {made.limit.seconds:.0f} s were over"
         harm = "The CLI or this machine is too slow to tell: run it again, or with a longer --timeout."
         return Result(title, NOT_DONE, f"{over} in the middle of it", harm), over
     except Differs as found:

@@ -6,8 +6,14 @@ import re
 from typing import Any
 
 from synapse.selftest.trial import Trial
+from synapse.watch.screen.errors import classify
 
 _REASON = re.compile(r"(?i)\b(?:\w*error|unknown|unexpected|invalid|cannot|not found|no such|denied)\b")
+
+_ASKS_LOGIN = re.compile(
+    r"(?i)\b(?:please|must|need(?:s|ed)?|required?|run|not)\b.*\b(?:log(?:ged)?|sign(?:ed)?)[ -]?in\b"
+    r"|\b(?:log|sign)[ -]?in\b.*\b(?:first|required|needed)\b"
+)
 
 
 def unreported(trial: Trial) -> str:
@@ -22,9 +28,25 @@ def ending(trial: Trial) -> str:
         status = f"with status {trial.exit_status()}"
     except AssertionError:
         status = "without a status"
-    rows = [row.strip() for row in trial.driver.screen.contents().split("\n") if re.search(r"\w", row)]
+    rows = _rows(trial)
     reason = next((row for row in rows if _REASON.search(row)), " ".join(rows[-3:]))
     return f"it ended {status}: {short(reason)}"
+
+
+def wants_login(trial: Trial) -> str:
+    """The line with which a CLI that has ended wants a login, by the rules for its errors; empty if it ended
+    for another reason: a list of its commands may have a `login` too."""
+    rows = _rows(trial)
+    reasons = [row for row in rows if _REASON.search(row)]
+    asks = [row for row in rows if _ASKS_LOGIN.search(row) or classify(row) == "LOGIN_REQUIRED"]
+    if not asks or any(row not in asks for row in reasons[:1]):
+        return ""
+    return short(asks[0])
+
+
+def _rows(trial: Trial) -> list[str]:
+    found = trial.driver.screen.contents().split("\n")
+    return [row.strip() for row in found if re.search(r"\w", row)]
 
 
 def where(trial: Trial) -> str:

@@ -18,26 +18,27 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from synapse.agents.offline import Offline, Prepare
-from synapse.base import paths, processes
+from synapse.base import paths
 from synapse.errors import SynapseError
 from synapse.launch import program
 from synapse.peers import control
 from synapse.profiles.loader import Profile
 from synapse.registry import READY, AgentRegistry, Entry
 from synapse.selftest.driver import Driver
+from synapse.selftest.homes import MARK, end_all, remove_abandoned, temporary_home
 from synapse.selftest.model import ModelServer
 from synapse.selftest.script import script
 from synapse.terminal.screen import Screen
 
-PREFIX = "synd-"  # of the names of temporary directories; short, as sockets have 107 bytes
 PEER = "reference"  # the second agent
-MARK = "SYNAPSE_DRIVE"  # in the environment of every process of a trial
 ENOUGH = 100_000_000  # bytes of the temporary directory
 LOOK_EVERY = 0.05  # seconds
+TOLD = 8.0  # seconds for `--version` or `--help`: what a slow CLI needs on a busy machine
 # How a CLI looks may depend on them: some are translated, some draw more in a terminal with all colours, some
 # switch on what the named terminal can do.
 LOOK = (
@@ -63,18 +64,42 @@ class TimeUp(Exception):
     """The checks have taken as long as they may."""
 
 
+@dataclass(frozen=True)
+class Limit:
+    """How long all checks of a CLI may take, with what it is asked before it is started."""
+
+    seconds: float
+    began: float  # of the monotonic clock
+
+    @property
+    def deadline(self) -> float:
+        return self.began + self.seconds
+
+    @property
+    def told(self) -> float:
+        """Seconds for `--version` or `--help`: most of the time is for the checks."""
+        return min(TOLD, self.seconds / 4)
+
+
 class Trial:
     """What a human, and programs that send tasks, see of the CLI."""
 
     def __init__(
-        self, profile: Profile, offline: Offline, model: ModelServer, folder: Path, env: Mapping[str, str]
+        self,
+        profile: Profile,
+        offline: Offline,
+        model: ModelServer,
+        folder: Path,
+        env: Mapping[str, str],
+        limit: Limit,
     ) -> None:
         self.profile, self.offline, self.model, self.env = profile, offline, model, env
         self.work = folder / "work"
-        self.began = time.monotonic()
-        self.deadline = self.began + offline.seconds
+        self.limit = limit
         self.ended = False  # the CLI writes no more
-        self.driver = Driver(self._synapse(profile.name, *_arguments(profile, offline, env)), env, self.work)
+        arguments = _arguments(profile, offline, env, limit)
+        self.began = time.monotonic()
+        self.driver = Driver(self._synapse(profile.name, *arguments), env, self.work)
         self.peer: Driver | None = None
         self._registry = AgentRegistry(folder / "a2a" / "registry")
 
@@ -125,7 +150,7 @@ class Trial:
 
     def look(self, seconds: float = LOOK_EVERY) -> None:
         """See what comes within this time. Raises TimeUp."""
-        if time.monotonic() > self.deadline:
+        if time.monotonic() > self.limit.deadline:
             raise TimeUp
         if self.peer is not None:
             self.peer.pump(0)
@@ -206,17 +231,18 @@ class Trial:
 
 
 @contextmanager
-def trial(profile: Profile, prepare: Prepare) -> Iterator[Trial]:
-    """At its end every process is stopped and every file removed, also after Ctrl-C."""
-    with _temporary_folder() as folder, ModelServer(script) as model, ExitStack() as stack:
+def trial(profile: Profile, prepare: Prepare, began: float, seconds: float | None = None) -> Iterator[Trial]:
+    """At its end every process is stopped and every file removed, also after Ctrl-C. `seconds` is how long it
+    may take since `began`, if not what the CLI's folder says."""
+    with _folders() as folder, ModelServer(script) as model, ExitStack() as stack:
         env = _environment(folder)
         try:
             offline = prepare(folder / "home", folder / "work", model.url)
         except OSError as error:
             raise _no_home(error) from error
         env |= offline.env
-        stack.callback(_end_all, folder)
-        made = Trial(profile, offline, model, folder, env)
+        stack.callback(end_all, folder)
+        made = Trial(profile, offline, model, folder, env, Limit(seconds or offline.seconds, began))
         stack.callback(made.close)
         try:
             yield made
@@ -225,27 +251,22 @@ def trial(profile: Profile, prepare: Prepare) -> Iterator[Trial]:
 
 
 @contextmanager
-def _temporary_folder() -> Iterator[Path]:
+def _folders() -> Iterator[Path]:
     place = tempfile.gettempdir()
     interrupt = signal.getsignal(signal.SIGINT)
-    try:
-        if shutil.disk_usage(place).free < ENOUGH:
-            raise OSError(errno.ENOSPC, "less than 100 MB are free", place)
-        folder = Path(tempfile.mkdtemp(prefix=PREFIX)).resolve()
-        for name in ("home", "work", "tmp", "run", "synapse", "a2a"):
-            (folder / name).mkdir(mode=0o700)
-        _copy_profiles(folder / "synapse" / "profiles")
-    except OSError as error:
-        raise _no_home(error) from error
-    try:
+    with ExitStack() as stack:
+        stack.callback(signal.signal, signal.SIGINT, interrupt)
+        try:
+            remove_abandoned()
+            if shutil.disk_usage(place).free < ENOUGH:
+                raise OSError(errno.ENOSPC, "less than 100 MB are free", place)
+            folder = stack.enter_context(temporary_home())
+            for name in ("home", "work", "tmp", "run", "synapse", "a2a"):
+                (folder / name).mkdir(mode=0o700)
+            _copy_profiles(folder / "synapse" / "profiles")
+        except OSError as error:
+            raise _no_home(error) from error
         yield folder
-    finally:
-        for _ in range(20):  # a process that was just killed may have written once more
-            shutil.rmtree(folder, ignore_errors=True)
-            if not folder.exists():
-                break
-            time.sleep(0.05)
-        signal.signal(signal.SIGINT, interrupt)
 
 
 def _no_home(error: OSError) -> SynapseError:
@@ -283,54 +304,46 @@ def _environment(folder: Path) -> dict[str, str]:
     return env
 
 
-def _arguments(profile: Profile, offline: Offline, env: Mapping[str, str]) -> list[str]:
+def _arguments(profile: Profile, offline: Offline, env: Mapping[str, str], limit: Limit) -> list[str]:
     """An argument that this version refuses would look as if the CLI did not start."""
-    told = _output([*program.find_command(profile), "--help"], env) if offline.newer_args else ""
+    command = [*program.find_command(profile), "--help"]
+    told = _output(command, env, limit.told) if offline.newer_args else ""
     return [*offline.args, *(word for word in offline.newer_args if word in told)]
 
 
-def version_of(profile: Profile) -> str:
-    """What `--version` prints, in a home of its own; empty if that tells nothing."""
+def version_of(profile: Profile, seconds: float | None = None) -> str:
+    """What `--version` prints, in a home of its own; empty if that tells nothing. `seconds` is how long the
+    checks may take."""
+    told = TOLD if seconds is None else Limit(seconds, 0.0).told
     try:
-        with tempfile.TemporaryDirectory(prefix=PREFIX, ignore_cleanup_errors=True) as home:
-            env = _environment(Path(home)) | {"HOME": home}
-            lines = _output([*program.find_command(profile), "--version"], env).splitlines()
+        with temporary_home() as home:
+            env = _environment(home) | {"HOME": str(home)}
+            lines = _output([*program.find_command(profile), "--version"], env, told).splitlines()
     except OSError:  # no such directory can be made, which the trial says
         return ""
     return next((line.strip() for line in lines if re.search(r"\d\.\d", line)), "")
 
 
-def _output(command: list[str], env: Mapping[str, str]) -> str:
-    """What a command prints; empty if it fails."""
+def _output(command: list[str], env: Mapping[str, str], seconds: float) -> str:
+    """What a command prints; empty if it fails, or takes longer: then it is killed, with its children."""
     try:
-        done = subprocess.run(
-            command, env=env, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=20
+        process = subprocess.Popen(
+            command,
+            env=env,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
         )
-    except (OSError, subprocess.TimeoutExpired, UnicodeDecodeError):
+    except OSError:
         return ""
-    return done.stdout if done.returncode == 0 else ""
-
-
-def _end_all(folder: Path) -> None:
-    """Kill what is left of a trial: a CLI may have left its session (Linux only)."""
-    mark = f"{MARK}={folder}".encode()
-    for _ in range(50):
-        left = [pid for pid in _pids() if mark in _environ(pid)]
-        if not left:
-            return
-        processes.signal_all(left, signal.SIGKILL)
-        time.sleep(0.02)
-
-
-def _pids() -> list[int]:
-    try:
-        return [int(name) for name in os.listdir("/proc") if name.isdigit()]
-    except OSError:
-        return []
-
-
-def _environ(pid: int) -> list[bytes]:
-    try:
-        return Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
-    except OSError:
-        return []
+    with process:
+        try:
+            out, _ = process.communicate(timeout=seconds)
+        except BaseException as error:  # Ctrl-C, or a signal that ends doctor
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            if isinstance(error, subprocess.TimeoutExpired):
+                return ""
+            raise
+    return out.decode("utf-8", "replace") if process.returncode == 0 else ""

@@ -6,9 +6,11 @@ import json
 import os
 import random
 import re
+import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import suppress
@@ -259,6 +261,48 @@ def test_a_full_disk_under_the_replies(sandbox: Sandbox) -> None:
         assert "say arrived" in said and "failed" not in said.split("say arrived")[0].splitlines()[-1]
     finally:
         subprocess.run(["umount", "-l", sandbox.way.replies], check=True)
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can mount a small disk")
+def test_a_disk_without_inodes_under_the_replies(sandbox: Sandbox) -> None:
+    """No file can be created for a reply: the command finds the reason itself, and names the task."""
+    small = ["mount", "-t", "tmpfs", "-o", "nr_inodes=40,mode=0700", "small", sandbox.way.replies]
+    if subprocess.run(small, capture_output=True).returncode:
+        pytest.skip("no disk can be mounted here")
+    try:
+        waiting = sandbox.start("send", "b", "--return", "silent 8 nobody reads this")
+        wait(lambda: "working" in sandbox.home.run("tasks", "b").stdout, "the task")
+        task = json.loads(sandbox.home.run("tasks", "b", "--json").stdout)[0]["id"][:8]
+        _fill(sandbox.way.replies)
+        began = time.monotonic()
+        said = sandbox.run("send", "b", "--return", "say hi", status=1)
+        assert time.monotonic() - began < 15
+        assert f"under {sandbox.way.replies} (no more files can be created on the disk)" in said
+        [host] = hosts(sandbox.home, "a")
+        os.kill(host, signal.SIGKILL)  # the reply breaks off, and the next one cannot be created
+        while waiting.poll() is None:
+            _fill(sandbox.way.replies)
+            time.sleep(0.01)
+        out, err = waiting.communicate()
+        assert waiting.returncode == 1, out
+        assert f"the task goes on, and `synapse task {task}` shows" in err and "no more files" in err, err
+    finally:
+        subprocess.run(["umount", "-l", sandbox.way.replies], check=True)
+    wait(lambda: "nobody reads this" in sandbox.run("task", task), "the result")
+
+
+def _fill(folder: str) -> None:
+    """Create files until that is refused."""
+    with suppress(OSError):
+        while True:
+            fd, _ = tempfile.mkstemp(dir=folder)
+            os.close(fd)
+
+
+def test_replies_whose_directory_is_gone(sandbox: Sandbox) -> None:
+    shutil.rmtree(sandbox.way.replies)
+    assert sandbox.run("send", "b", "--return", "say made again") == "made again\n"
+    assert os.stat(sandbox.way.replies).st_mode & 0o777 == 0o700
 
 
 def test_the_agent_is_told_the_fifo_and_the_program(sandbox: Sandbox) -> None:

@@ -124,6 +124,46 @@ def test_a_client_that_leaves_does_not_end_the_task(shared: Home) -> None:
     assert "survived" in json.dumps(last()["artifacts"])
 
 
+@pytest.mark.parametrize("input_too", [False, True])
+def test_a_client_that_reads_no_more_ends_the_server_quietly_and_not_the_task(
+    shared: Home, input_too: bool
+) -> None:
+    process = subprocess.Popen(
+        [*SYNAPSE, "mcp"],
+        env=shared.env,
+        cwd=shared.work,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdin is not None and process.stdout is not None and process.stderr is not None
+    message = f"silent 4 nobody reads{input_too}"
+    about = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}
+    asked = {"name": "ask_agent", "arguments": {"agent": "b", "message": message}}
+    for request in (
+        {"id": 1, "method": "initialize", "params": about},
+        {"method": "notifications/initialized"},
+        {"id": 2, "method": "tools/call", "params": {**asked, "_meta": {"progressToken": 1}}},
+    ):
+        process.stdin.write(json.dumps({"jsonrpc": "2.0", **request}) + "\n")
+    process.stdin.flush()
+
+    def last() -> Any:
+        return json.loads(shared.run("tasks", "b", "--json").stdout)[0]
+
+    wait(lambda: message in json.dumps(last()) and last()["state"] == "working", "the task")
+    if input_too:
+        process.stdin.close()
+    process.stdout.close()
+    assert process.wait(PATIENCE) in (0, 1) and process.stderr.read() == ""
+    process.stderr.close()
+    if not input_too:
+        process.stdin.close()
+    wait(lambda: last()["state"] == "completed", "the end of the task")
+    assert f"nobody reads{input_too}" in json.dumps(last()["artifacts"])
+
+
 def test_a_message_is_sent_without_waiting(shared: Home) -> None:
     async def call(client: Client) -> Any:
         sent = await tool(client, "send_message", agent="b", message="say quietly")

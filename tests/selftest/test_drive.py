@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,6 +18,7 @@ from tests.support.packages import ROOT, install
 
 LONG = "300"  # seconds that a busy machine may take
 CHECKS = 9
+SLACK = 10  # seconds that the end of every process may take
 
 
 @pytest.fixture
@@ -177,6 +180,78 @@ def test_a_recording_that_cannot_be_saved_costs_no_result(ours: Home) -> None:
     assert done.returncode == 1 and "1 differs, 8 left out" in done.stdout, done.stdout + done.stderr
     assert "cannot write the recording to /dev/full (No space left on device)" in done.stderr
     assert (ours.path / "synapse" / "checks" / "zenith.json").exists()
+
+
+def as_program(home: Home, text: str) -> None:
+    """A CLI that is this shell script."""
+    made = home.path / "zenith.sh"
+    made.write_text(f"#!/bin/sh\n{text}\n")
+    made.chmod(0o755)
+    home.profile("zenith", f"extends: zenith\ncommand: {made}\n")
+
+
+def test_a_result_that_cannot_be_kept_costs_no_report_and_no_other_cli(ours: Home) -> None:
+    """The exit status is that of the checks. A file where the directory should be, since root may write
+    everywhere."""
+    for name in ("zenith", "another"):
+        ours.profile(name, "extends: zenith\nchannel: zenith\nargs: [--trust]\n")
+    (ours.path / "synapse" / "checks").write_text("")
+    done = ours.run("doctor", "--drive", "--all", "--timeout", LONG, check=False)
+    assert done.returncode == 1 and done.stderr == "", done.stdout + done.stderr
+    for name in ("zenith", "another"):
+        report = done.stdout.split(f"{name} zenith 7.0 (")[1]
+        summary = report.index(f"1 differs, {CHECKS - 1} left out")
+        assert summary < report.index("what would go wrong") < report.index("could not be kept in"), report
+    ours.env["ZENITH_LOGIN"] = "1"
+    ours.profile("zenith", "extends: zenith\nargs: [--trust]\n")
+    done = drive(ours)
+    assert done.returncode == 0 and "could not be kept in" in done.stdout, done.stdout + done.stderr
+
+
+def test_a_cli_that_says_no_version_is_cut_off_and_its_time_counts(ours: Home) -> None:
+    ours.env["ZENITH_NEWER"] = "--of-the-newest"  # so `--help` is asked too
+    as_program(ours, "sleep 1000 & wait")
+    began = time.monotonic()
+    done = ours.run("doctor", "zenith", "--drive", "--timeout", "8", check=False)
+    took = time.monotonic() - began
+    assert done.returncode == 1 and "zenith of an unknown version" in done.stdout, done.stdout + done.stderr
+    said = re.search(r"left out.*, in (\d+) s", done.stdout)
+    assert said is not None and abs(took - int(said[1])) < 3 and took < 8 + SLACK, (took, done.stdout)
+
+
+@pytest.mark.parametrize(
+    ("said", "is_login"),
+    [
+        ("please run codex login", True),
+        ("Error: 401 Unauthorized", True),
+        ("You must be signed in to use this.", True),
+        ("error: unknown option --x; Commands: login: Log in to your account", False),
+    ],
+)
+def test_a_cli_that_ends_for_want_of_a_login_is_not_called_damaged(
+    ours: Home, said: str, is_login: bool
+) -> None:
+    as_program(ours, f'[ "$1" = --version ] && echo 1.0 && exit; echo "{said}"; exit 1')
+    done = drive(ours)
+    assert done.returncode == 1 and said[:60] in done.stdout, done.stdout + done.stderr
+    assert ("It needs a login" in done.stdout, "damaged" in done.stdout) == (is_login, not is_login)
+
+
+def test_what_a_killed_doctor_left_is_removed_by_the_next(ours: Home) -> None:
+    """The fixture looks for what is left, also of its processes."""
+    killed = subprocess.Popen(
+        [*SYNAPSE, "doctor", "zenith", "--drive"],
+        env=ours.env,
+        cwd=ours.work,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    with killed:
+        assert killed.stdout is not None
+        next(line for line in killed.stdout if "starts to its prompt" in line)
+        killed.kill()
+    assert [path.name[:5] for path in Path(ours.env["TMPDIR"]).iterdir()] == ["synd-"]
+    ours.run("doctor", "zenith", "--drive", "--timeout", "1", check=False)
 
 
 def test_an_argument_that_an_older_release_refuses_is_not_given_to_it(ours: Home) -> None:

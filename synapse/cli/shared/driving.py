@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 from synapse.base import paths
@@ -44,17 +45,31 @@ def drive_one(profile: Profile, record: Path | None = None, seconds: float | Non
     clean_up_when_ended()
     page = Page()
     command = program.find_command(profile)[0]
-    version = version_of(profile)
+    began = time.monotonic()
+    version = version_of(profile, seconds)
     head = f"{profile.name} {version or 'of an unknown version'} ({paths.shortened(command)})"
     say(page.paint(head, BOLD), flush=True)
-    found = drive(profile, lambda result: _say_result(page, result), record, seconds)
-    checked.keep(profile, version, _titles(found, DIFFERS), _titles(found, LEFT_OUT, NOT_DONE))
+    found = drive(profile, lambda result: _say_result(page, result), record, seconds, began)
     _say_summary(page, profile, found)
+    _keep(page, profile, version, found)
     if found.unsaved:
         raise SynapseError(found.unsaved)
     if record is not None:
         say(f"the recording is in {record}")
     return int(found.differs or not found.is_done)
+
+
+def _keep(page: Page, profile: Profile, version: str, found: Drive) -> None:
+    """What was found counts all the same where it cannot be kept."""
+    try:
+        checked.keep(profile, version, _titles(found, DIFFERS), _titles(found, LEFT_OUT, NOT_DONE))
+    except OSError as error:
+        place = paths.shortened(paths.synapse_home())
+        sentence = (
+            f"the result could not be kept in {place} ({error.strerror or error}), so `synapse doctor` does "
+            "not show it later: make that directory writable, or make space there, and run the check again."
+        )
+        say(page.line(sentence, 2))
 
 
 def _titles(found: Drive, *states: str) -> list[str]:
