@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -9,9 +10,10 @@ from pathlib import Path
 import pytest
 
 from synapse.registry import READY
+from tests.real.clis import Cli
 from tests.real.model_server import ModelServer, expected
 from tests.real.scenarios import COMMAND
-from tests.real.wrapped import ENDED, Agent, Sender
+from tests.real.wrapped import ENDED, Agent, Sender, knows, tasks_of, until, wrapped
 from tests.support.home import Home
 
 pytestmark = pytest.mark.parametrize("cli", ["qwen"], indirect=True)
@@ -67,3 +69,22 @@ def test_a_question_beside_a_scroll_bar_stays_the_same(agent: Agent, home: Home,
     assert sender.get(task)["prompt"] == first
     sender.answer(task, first["options"][0])
     assert sender.until(task)["artifacts"][0]["data"] == expected("tool")
+
+
+def test_a_line_to_an_agent_leaves_the_prompt_of_its_vim_mode(
+    cli: Cli, home: Home, model: ModelServer
+) -> None:
+    settings = home.path / ".qwen" / "settings.json"
+    said = json.loads(settings.read_text())
+    settings.write_text(json.dumps({**said, "general": {**said.get("general", {}), "vimMode": True}}))
+    home.run("start", "dummy", "--name", "helper")
+    with wrapped(cli, home, SYNAPSE_INITIAL_INSTRUCTIONS="off") as agent:
+        knows(agent, home, "helper")
+        agent.driver.type("i")
+        agent.driver.wait_for("-- INSERT --")
+        agent.driver.submit("@helper hello from the prompt of its vim mode, which is a long line")
+        until(agent, lambda: bool(tasks_of(home, "helper")))
+        until(agent, lambda: agent.why["composer"]["state"] == "empty")
+        task = Sender(agent, home).until(Sender(agent, home).send("hello #scenario:ping 4"))
+        assert task["artifacts"][0]["data"] == "PONG-4", task
+    home.run("stop", "helper", check=False)
