@@ -93,6 +93,8 @@ class Look:
     composers: tuple[Composer, ...] = ()  # a profile sets these two (`composer`, `menus`)
     menus: tuple[MenuStyle, ...] = ()
     pointer: str = ""  # before a prompt that was sent, and before the chosen row of a list without numbers
+    # Two characters each, the track and the thumb: a bar in the last column from the top row on is no text.
+    scroll_bars: tuple[str, ...] = ()
     line_marks: str = ""  # before a line of the conversation: no dialog reaches above it
     questions: tuple[str, ...] = ()  # always the question, whatever else has a question mark
     permissions: tuple[str, ...] = ()  # questions that run something if the answer is yes

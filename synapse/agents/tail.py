@@ -19,6 +19,9 @@ class JsonlTail:
         self.path = path
         self._wanted = wanted
         self.skipped = 0  # invalid lines
+        self.broken = (
+            False  # the file was gone, replaced, cut or damaged: lines may be lost; the reader resets it
+        )
         self._inode: int | None = None
         self._offset = 0
         self._rest = b""
@@ -30,18 +33,25 @@ class JsonlTail:
                 return
             self._inode, self._offset = status.st_ino, status.st_size if from_end else offset
 
+    @property
+    def is_inside_line(self) -> bool:
+        """Whether the last line that was read has no end yet."""
+        return bool(self._rest) or self._skipping
+
     def read_new(self) -> list[dict[str, Any]]:
         """The objects on the lines that have been finished since the last call."""
         try:
             with open(self.path, "rb") as file:
                 status = os.fstat(file.fileno())
                 if status.st_ino != self._inode or status.st_size < self._offset:
+                    self.broken = self.broken or self._inode is not None
                     self._inode, self._offset, self._rest, self._skipping = status.st_ino, 0, b"", False
                 if status.st_size == self._offset:
                     return []
                 file.seek(self._offset)
                 data = file.read(READ_LIMIT)
         except OSError:
+            self.broken = self.broken or self._inode is not None
             return []
         self._offset += len(data)
         return self._parse(data)
@@ -53,17 +63,22 @@ class JsonlTail:
             self._skipping = False
         if len(self._rest) > LINE_LIMIT:
             self._rest, self._skipping = b"", True
-            self.skipped += 1
+            self._skip()
         objects = []
         for line in lines:
             if not line.strip() or not self._wanted(line):
                 continue
             try:
-                value = json.loads(line)
+                # In a file that was cut, zero bytes are before the next line of a program that goes on.
+                value = json.loads(line.lstrip(b"\0"))
             except (ValueError, RecursionError):
                 value = None
             if isinstance(value, dict):
                 objects.append(value)
             else:
-                self.skipped += 1
+                self._skip()
         return objects
+
+    def _skip(self) -> None:
+        self.skipped += 1
+        self.broken = True

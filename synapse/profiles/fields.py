@@ -266,7 +266,9 @@ class Profile(Record):
         ListOf(Text(empty=False)), [], "names of agents that may answer its questions"
     )
     clear_keys: str | tuple[str, ...] = field(
-        Keys("auto", "strong"), "auto", "the keys that empty the input; `strong` only where it was tried"
+        Keys("auto", "strong", "thorough"),
+        "auto",
+        "the keys that empty the input; `strong` and `thorough` only where they were tried",
     )
     clear_delay: float = field(Number(0, 30), 0, "seconds to wait after the clear keys")
     modes: dict[str, bytes] = field(

@@ -40,6 +40,7 @@ SCRIPT = "script"
 
 ESCAPE_PAUSE = 0.1  # seconds between two Escapes: in one write they are Alt-Escape
 MODE_PAUSE = 0.15  # seconds around a key that leaves a mode: an Escape and what follows it would be one key
+EACH = 2000  # characters that `thorough` clears one by one: each key takes the CLI a moment
 
 
 class Listed(Record):
@@ -140,10 +141,12 @@ def _clear_keys(profile: Profile, text: str, behind: int) -> bytes:
     if profile.clear_keys == "auto":
         # Measured: every line editor takes these as edits, in vi mode too, where Ctrl-K and Delete are text.
         return b"\x1b[C" * behind + b"\x15" + b"\x7f\x15" * breaks
-    if profile.clear_keys == "strong":
+    if profile.clear_keys in ("strong", "thorough"):
         # Measured: exact on these CLIs, adds nothing to the history, harmless in an empty composer.
         times = max(len(text) // 20, breaks) + 6
-        return b"\x15\x7f" * times + b"\x0b\x1b[3~" * times
+        each = min(len(text), EACH) if profile.clear_keys == "thorough" else 0
+        before, after = b"\x15\x7f" * times + b"\x7f" * each, b"\x0b\x1b[3~" * times
+        return before + after + b"\x1b[3~" * min(behind, each)
     return keys.encode(profile.clear_keys) * (breaks + 1)
 
 

@@ -41,12 +41,12 @@ class Observer:
     ) -> None:
         self._screen = screen
         self._channel = channel if channels else Channel(channel.surroundings)
-        self._channel.shown = screen.contents
         self.knows = self._channel.knows  # see there
         self._on_status = on_status
         self._idle = detector_of(profile.idle_detection)
         self._signals = SignalReader(profile, titles=channels)
         self._reader = ScreenReader(profile, screen, channel)
+        self._channel.shown = self._reader.contents
         self._line = PromptLine()
         self._foreground = foreground
         self._model = StatusModel()
@@ -92,7 +92,7 @@ class Observer:
         """The agent has written, and the screen model has it already."""
         if self._asks_to_permit:
             self._last.asked = now
-        repaints = self.verdict.status == READY and self._idle.goes_on(self._screen.text, self._screen.mode)
+        repaints = self.verdict.status == READY and self._idle.goes_on(self._reader.text, self._screen.mode)
         is_echo, self._last.output = self._last.is_echo(now), now
         if not repaints:
             self._last.change = now
@@ -170,7 +170,7 @@ class Observer:
 
     def exited(self, status: int, now: float) -> None:
         self._endings.release(now)
-        self.error = self._reader.errors.detect_exit(status, self._screen.text())
+        self.error = self._reader.errors.detect_exit(status, self._reader.text())
         self._model.observe(PROCESS, PROCESSING, now, f"it has ended with status {status}")
         self.turns.abandon("failed", self.error.to_a2a_error(), now)
 
@@ -217,12 +217,12 @@ class Observer:
                 self.turns.current.asked = self.prompt.subject or self.prompt.question or ""
             self._model.observe(SCREEN, INPUT_REQUIRED, now, f"screen: {self.prompt.prompt_text[:60]!r}")
             return
-        if means := self._signals.means(self._screen.text()):
+        if means := self._signals.means(self._reader.text()):
             self._model.observe(SCREEN, means, now, "screen: the mark of its profile")
             self._sent.forget()
             return
         if settled:
-            self._sent.look(self.composer, self._screen.text(), self._screen.contents)
+            self._sent.look(self.composer, self._reader.text(), self._reader.contents)
             if self._last.news:  # otherwise a human is typing: a draft says nothing about the agent
                 self._model.observe(SCREEN, (READY, PROCESSING), now, "screen: no question on it")
             self._last.news = False
@@ -280,20 +280,20 @@ class Observer:
         if prompt is None or prompt.input_type != "text":
             return prompt
         # `name> ` may be how this agent waits for its next message.
-        return None if self._idle.shows_idle(self._screen.text, self._screen.mode) else prompt
+        return None if self._idle.shows_idle(self._reader.text, self._screen.mode) else prompt
 
     def _asks_on(self) -> bool:
         """Whether it shows the same question since the last look, and no key was pressed. Codex goes on
         writing, many times a second, while it asks about the tool of an MCP server."""
         if self.prompt is None:
-            return self.verdict.status == INPUT_REQUIRED and self._signals.asks(self._screen.text())
+            return self.verdict.status == INPUT_REQUIRED and self._signals.asks(self._reader.text())
         return self._last.is_seen and self._question() == self.prompt
 
     def _listen(self, now: float) -> None:
         """Apply the idle strategy of the profile to the screen and to silence."""
-        if self.prompt is not None or not self._idle.is_idle(now, self._screen.text, self._screen.mode):
+        if self.prompt is not None or not self._idle.is_idle(now, self._reader.text, self._screen.mode):
             return
-        if self._sent.left(now) is not None or self._signals.shows_work(self._screen.text()):
+        if self._sent.left(now) is not None or self._signals.shows_work(self._reader.text()):
             return
         if self._idle.by_pattern:
             self._model.observe(SCREEN, READY, now, "screen: the idle pattern of its profile")
@@ -303,7 +303,7 @@ class Observer:
     def _takes_input(self, now: float) -> bool:
         """Whether it has ever shown that it takes input: until then it is starting."""
         shown = self._has_started or self.verdict.status == READY or self._reader.shows_input()
-        long_quiet = self._last.quiet(now) >= moments.UNSHOWN and bool(self._screen.text().strip())
+        long_quiet = self._last.quiet(now) >= moments.UNSHOWN and bool(self._reader.text().strip())
         self._has_started = shown or long_quiet
         return self._has_started
 

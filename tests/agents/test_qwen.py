@@ -213,6 +213,84 @@ def test_events_that_are_removed_or_moved_away_in_a_turn_are_read_again_when_the
     assert only(qwen.message(said("Done.")), TurnEnded)[0].reply == "Done."
 
 
+def asked(qwen: Files, text: str) -> list[Fact]:
+    return qwen.record("user", provenance="real_user", message={"parts": [{"text": text}]})
+
+
+def replied(qwen: Files, text: str) -> list[Fact]:
+    usage = {"promptTokenCount": 3, "candidatesTokenCount": 4}
+    return qwen.record("assistant", message={"parts": [{"text": text}]}, usageMetadata=usage)
+
+
+class TestLostEvents:
+    """Their file was removed, cut or damaged: the chat file tells the turns until they are complete again."""
+
+    def turn(self, qwen: Files, text: str) -> None:
+        qwen.prompt(text)
+        qwen.message(said(f"To {text}."))
+        assert asked(qwen, text) == replied(qwen, f"To {text}.") == []
+
+    def damage(self, qwen: Files, data: bytes) -> None:
+        with qwen.path.open("ab") as file:
+            file.write(data)
+
+    def test_the_chat_file_takes_over(self, qwen: Files) -> None:
+        self.turn(qwen, "one")
+        qwen.path.unlink()
+        assert qwen.channel.poll() == [] and not qwen.channel.reports()
+        assert "events are lost" in qwen.channel.missing()[0]
+        assert asked(qwen, "two") == [PromptAccepted("transcript", "two")]
+        assert only(replied(qwen, "To two."), TurnEnded)[0].reply == "To two."
+
+    def test_what_it_tells_late_of_an_earlier_turn_is_no_news(self, qwen: Files) -> None:
+        qwen.prompt("one")
+        qwen.message(said("To one."))
+        qwen.path.unlink()
+        assert asked(qwen, "one") == replied(qwen, "To one.") == []
+
+    def test_the_file_is_gone_when_a_message_is_submitted(self, qwen: Files) -> None:
+        self.turn(qwen, "one")
+        qwen.path.unlink()
+        qwen.channel.submitted("two")
+        assert not qwen.channel.reports(), "so the screen is read for this turn"
+
+    def test_in_the_middle_of_a_turn(self, qwen: Files) -> None:
+        qwen.prompt("one")
+        assert asked(qwen, "one") == replied(qwen, "To one.") == []
+        qwen.path.unlink()
+        assert qwen.channel.poll() == [TurnEnded("transcript", "completed", "To one.")]
+
+    def test_the_next_prompt_among_the_events_makes_them_complete(self, qwen: Files) -> None:
+        self.turn(qwen, "one")
+        size = qwen.path.stat().st_size
+        os.truncate(qwen.path, 0)
+        assert qwen.channel.poll() == [] and qwen.channel.missing()
+        os.truncate(qwen.path, size)  # Qwen goes on where it was: zero bytes are before that
+        assert qwen.prompt("two") == [PromptAccepted("transcript", "two")]
+        assert qwen.channel.reports()
+        assert only(qwen.message(said("To two.")), TurnEnded)[0].reply == "To two."
+        assert asked(qwen, "two") == replied(qwen, "To two.") == []
+
+    @pytest.mark.parametrize("junk", [b'{"type": "us', b"\xff\n\xfe{\n", b"\0\n{"])
+    def test_junk(self, qwen: Files, junk: bytes) -> None:
+        self.turn(qwen, "one")
+        self.damage(qwen, junk)
+        facts = (
+            qwen.prompt("two") + asked(qwen, "two") + qwen.message(said("To two.")) + replied(qwen, "To two.")
+        )
+        assert only(facts, PromptAccepted) == [PromptAccepted("transcript", "two")]
+        assert only(facts, TurnEnded) == [TurnEnded("transcript", "completed", "To two.")]
+        facts = qwen.prompt("three") + qwen.message(said("To three."))
+        assert only(facts, TurnEnded)[0].reply == "To three." and qwen.channel.reports()
+
+    def test_qwen_writes_over_junk_that_is_longer_than_its_events(self, qwen: Files) -> None:
+        self.turn(qwen, "one")
+        self.damage(qwen, b"\xff" * 700)
+        assert asked(qwen, "two") == [PromptAccepted("transcript", "two")], "the event is inside the junk"
+        assert not qwen.channel.reports()
+        assert only(replied(qwen, "To two."), TurnEnded)[0].reply == "To two."
+
+
 def test_an_error_of_another_request_is_not_one_of_the_turn(qwen: Files) -> None:
     qwen.prompt()
     other = {**ERROR, "prompt_id": "classifier"}

@@ -103,3 +103,37 @@ def test_lines_that_are_not_wanted_are_not_parsed(tmp_path: Path) -> None:
     path.write_text('{"kind":"a"}\n{"kind":"b" and no JSON}\n')
     tail = JsonlTail(str(path), wanted=lambda line: b'"a"' in line)
     assert tail.read_new() == [{"kind": "a"}] and tail.skipped == 0
+
+
+def test_it_says_when_lines_may_be_lost(tmp_path: Path) -> None:
+    path = tmp_path / "t.jsonl"
+    reader = JsonlTail(str(path))
+    assert reader.read_new() == [] and not reader.broken, "it is not there yet"
+    write(path, {"n": 1})
+    assert len(reader.read_new()) == 1 and not reader.broken
+    with path.open("ab") as file:
+        file.write(b"half")
+    assert reader.read_new() == [] and reader.is_inside_line and not reader.broken
+    for damage in ("removed", "replaced", "cut"):
+        if damage == "removed":
+            path.unlink()
+        elif damage == "replaced":
+            write(path, {"n": 2})
+        else:
+            os.truncate(path, 0)
+        reader.read_new()
+        assert reader.broken, damage
+        reader.broken = False
+
+
+def test_a_program_goes_on_in_a_file_that_was_cut(tmp_path: Path) -> None:
+    """It writes where it was, and zero bytes are before that."""
+    path = tmp_path / "t.jsonl"
+    reader = JsonlTail(str(path))
+    with path.open("wb", buffering=0) as file:
+        file.write(b'{"n": 1}\n')
+        assert reader.read_new() == [{"n": 1}]
+        os.truncate(path, 0)
+        assert reader.read_new() == []
+        file.write(b'{"n": 2}\n')
+        assert reader.read_new() == [{"n": 2}]

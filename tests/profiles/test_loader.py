@@ -135,6 +135,14 @@ size: {cols: 100, rows: 30}
     assert profile.size == (100, 30)
 
 
+def test_a_vi_mode_without_ctrl_u_is_cleared_key_by_key() -> None:
+    text = "日本 @name hello" * 10
+    (_, keys), _ = clear_steps(load_profile("qwen"), text, behind=5)
+    assert keys.count(b"\x7f") >= len(text) and keys.endswith(b"\x1b[3~" * 5)
+    (_, strong), _ = clear_steps(load_profile("claude"), text)
+    assert strong.count(b"\x7f") < len(text)
+
+
 def test_a_profile_does_not_change() -> None:
     profile = load_profile("claude")
     with pytest.raises(AttributeError):

@@ -1,7 +1,8 @@
 """Qwen Code: the events that it writes for this process (`--json-file`), and the chat file of its session.
 
 The events come at once, but say neither that a request has failed nor that the human has denied a tool. The
-chat file says these too, and may lag seconds behind.
+chat file says these too, and may lag seconds behind. It takes over when events are lost, because somebody has
+removed their file, cut it, or written to it.
 """
 
 import os
@@ -19,17 +20,18 @@ from synapse.agents.facts import (
     FileChanged,
     PromptAccepted,
     Said,
+    TokensUsed,
     ToolUsed,
     TurnEnded,
     tokens_used,
 )
-from synapse.agents.qwen.chats import Chats, parts_of
+from synapse.agents.qwen.chats import Chats, is_prompt, parts_of, text_in
+from synapse.agents.qwen.matching import Matching, is_same
 from synapse.agents.requests import ToolRequest, tool_request
 from synapse.agents.tail import JsonlTail
 
 _DENIED = "User did not allow tool call"
 _EDITORS = ("write_file", "edit", "replace")  # the tools that change a file
-_HUMAN = ("", "real_user")  # whose prompt it is; versions before 0.24 do not say
 _API_ERROR, _API_RESPONSE = "qwen-code.api_error", "qwen-code.api_response"
 _ERROR_TEXT = re.compile(
     r"\[API Error: (.*)\]\s*", re.DOTALL
@@ -46,6 +48,9 @@ class QwenChannel(Channel):
         super().__init__(surroundings)
         self._chats = Chats(surroundings)
         self._events: JsonlTail | None = None
+        self._lost = False  # events are missing since the last prompt among them
+        self._matching = Matching()
+        self._asks = ""  # the last prompt
         self._asked = False  # whether an answer of the model is due
         self._texts: list[str] = []  # of the message that is written now
         self._held = False  # it looks as if the request has failed
@@ -57,17 +62,48 @@ class QwenChannel(Channel):
         self._ran = False  # a tool of the last message was not cancelled
 
     def poll(self) -> list[Fact]:
-        if self._events is None and _is_file(path := self.surroundings.argument("--json-file")):
-            self._events = JsonlTail(path)
-        facts: list[Fact] = []
-        for event in self._events.read_new() if self._events is not None else []:
-            if not event.get("parent_tool_use_id"):  # else of a subagent
-                facts += self._event(event)
-        if self._chats.changes() and self._events is None and self._asked:
+        facts = self._read_events()
+        facts += self._catch_up() if self._lost else []
+        if self._chats.changes() and self._by_chat and self._asked:
             facts.append(self._end("interrupted"))
         for record in self._chats.read_new():
             facts += self._record(record)
+        # A line without an end may be what somebody else has written, over which Qwen writes its next events.
+        if self._matching.lacks_event and self._events is not None and self._events.is_inside_line:
+            self._lost = True
+            facts += self._catch_up()
         return facts
+
+    def _read_events(self) -> list[Fact]:
+        if self._events is None and _is_file(path := self.surroundings.argument("--json-file")):
+            self._events = JsonlTail(path)
+        if self._events is None:
+            return []
+        facts: list[Fact] = []
+        events, broken = self._events.read_new(), self._events.broken
+        self._events.broken, self._lost = False, self._lost or broken
+        for event in events:
+            if not event.get("parent_tool_use_id"):  # else of a subagent
+                facts += self._event(event)
+        self._lost = self._lost or broken  # what came after the prompt may be missing too
+        return facts
+
+    def _catch_up(self) -> list[Fact]:
+        """What the chat file has of this turn already. Events may have told a part of it."""
+        asked = self._asked
+        facts = [fact for record in self._matching.take() for fact in self._record(record)]
+        return [fact for fact in facts if not (asked and isinstance(fact, Said | TokensUsed))]
+
+    @property
+    def _by_chat(self) -> bool:
+        """Whether the chat file tells the turns."""
+        return self._events is None or self._lost
+
+    def submitted(self, text: str | None = None) -> None:
+        if self._events is not None and not os.path.exists(self._events.path):
+            self._lost = True
+        if self._lost and not self._chats.is_found:
+            self._asked = False  # nothing but the screen has told how the last turn ended
 
     def _event(self, event: Mapping[str, Any]) -> list[Fact]:
         kind, inner = event.get("type"), event.get("event")
@@ -75,7 +111,9 @@ class QwenChannel(Channel):
         if kind == "user":
             texts = [text_of(block.get("text")) for block in blocks if block.get("type") == "text"]
             results = [self._result(block) for block in blocks if block.get("type") == "tool_result"]
-            return [fact for facts in results for fact in facts] or self._prompt("".join(texts[:1]))
+            return [fact for facts in results for fact in facts] or self._prompted("".join(texts[:1]))
+        if self._lost and not self._asked:
+            return []  # the chat file has told the end of this turn, or will tell its prompt
         if kind == "assistant":
             return self._message(event, blocks)
         if kind == "stream_event" and isinstance(inner, dict):
@@ -94,9 +132,19 @@ class QwenChannel(Channel):
         if text.strip():
             self._added = text if _ERROR_TEXT.fullmatch(text) else ""
 
+    def _prompted(self, text: str) -> list[Fact]:
+        """By an event. With it the events are complete again, unless the chat file has told this turn."""
+        if text and self._lost and self._asked and is_same(text, self._asks):
+            return []
+        if text:
+            self._lost = False
+            self._matching.event(text)
+        return self._prompt(text)
+
     def _prompt(self, text: str) -> list[Fact]:
         if not text:
             return []
+        self._asks, self._texts, self._spent = text, [], False
         self._asked, self._failure, self._answer = True, None, None
         self._calls.clear()
         return [PromptAccepted(TRANSCRIPT, text)]
@@ -155,19 +203,21 @@ class QwenChannel(Channel):
     def _record(self, record: Mapping[str, Any]) -> list[Fact]:
         kind, key = record.get("type"), str(record.get("uuid", ""))
         if kind == "tool_result":
+            if not self._by_chat:
+                self._matching.record(record)
             return self._cancelled(record)
         if kind == "system":
             return self._failed(record.get("systemPayload"))
-        parts = parts_of(record, "parts")
-        text = "".join(text_of(part.get("text")) for part in parts if not part.get("thought"))
+        parts, text = parts_of(record, "parts"), text_in(record)
         used = tokens_used(record.get("usageMetadata"), "promptTokenCount", "candidatesTokenCount", key)
-        if self._events is not None:
+        if not self._by_chat:
+            self._matching.record(record)
             mine = text.startswith(_MAY_BE_ERROR) or self._is_added_to(text)
             said = self._held and kind == "assistant" and mine
             return [Said(TRANSCRIPT, text, key), self._end("completed", text)] if said else []
-        if kind == "user" and text_of(record.get("provenance")) in _HUMAN:
-            return self._prompt(text)
-        if kind != "assistant":
+        if is_prompt(record):
+            return [] if self._matching.is_known(text) else self._prompt(text)
+        if kind != "assistant" or (self._lost and not self._asked):
             return []
         facts: list[Fact] = [Said(TRANSCRIPT, text, key)] if text else []
         self._texts, self._spent, self._ran = [text], bool(used), False
@@ -184,7 +234,7 @@ class QwenChannel(Channel):
                 "tool_use_id": number,
                 "is_error": isinstance(told, dict) and told.get("status") == "error",
             }
-            return self._result(block) if self._events is None else []
+            return self._result(block) if self._by_chat else []
         if number not in self._calls:
             return []
         name, given = self._calls.pop(number)
@@ -221,6 +271,10 @@ class QwenChannel(Channel):
         return ReportedError(text, True, name, event.get("status_code"), known=True)
 
     def missing(self) -> list[str]:
+        if self._lost:
+            return [
+                "events are lost (their file was removed or changed): its chat file and its screen are read"
+            ]
         if self._events is not None or self._chats.session:
             return []
         return ["neither its events nor a record of its session have been found yet"]

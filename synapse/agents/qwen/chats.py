@@ -9,6 +9,8 @@ from synapse.agents.base import Surroundings, changed_at, names_in, text_of
 from synapse.agents.tail import JsonlTail
 from synapse.base import files
 
+_HUMAN = ("", "real_user")  # whose prompt it is; versions before 0.24 do not say
+
 
 class Chats:
     """`sessions/<pid>.json` names the conversation of one process, also after /clear and /resume, so several
@@ -24,6 +26,10 @@ class Chats:
         self._recorded_at = 0.0
         self.session = ""
         self._chat: JsonlTail | None = None
+
+    @property
+    def is_found(self) -> bool:
+        return self._chat is not None
 
     def changes(self) -> bool:
         """Whether it shows another session from now on."""
@@ -63,6 +69,14 @@ def parts_of(record: Mapping[str, Any], name: str) -> list[dict[str, Any]]:
     message = record.get("message")
     parts = message.get(name) if isinstance(message, dict) else None
     return [part for part in parts if isinstance(part, dict)] if isinstance(parts, list) else []
+
+
+def text_in(record: Mapping[str, Any]) -> str:
+    return "".join(text_of(part.get("text")) for part in parts_of(record, "parts") if not part.get("thought"))
+
+
+def is_prompt(record: Mapping[str, Any]) -> bool:
+    return record.get("type") == "user" and text_of(record.get("provenance")) in _HUMAN
 
 
 def _moment(text: object) -> float:

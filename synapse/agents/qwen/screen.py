@@ -17,6 +17,7 @@ _PERMISSIONS = (
 
 LOOK = Look(
     pointer="›",  # in lists, such as that of the providers without a login
+    scroll_bars=("│█",),  # for a second or so after a conversation that is longer than the screen has moved
     line_marks="◆✕",
     permissions=_PERMISSIONS,
     dialog_ends=(r"[⠀-⣿] ?[^()]+(?:\.\.\.|…)$",),  # that it waits for an answer, in the language of its user

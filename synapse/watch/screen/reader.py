@@ -14,6 +14,7 @@ from synapse.watch.screen.errors import UNTOLD, DetectedError, ErrorDetector
 from synapse.watch.screen.looks import look_of
 from synapse.watch.screen.questions import InputPrompt, InputRequiredDetector, explained
 from synapse.watch.screen.reply import FRAME, ScreenReply, find_reply
+from synapse.watch.screen.scroll_bar import BarlessText
 
 
 class Place(NamedTuple):
@@ -30,6 +31,8 @@ class ScreenReader:
         detection = profile.input_detection
         patterns = [(p.pattern, p.type, list(p.options) or None) for p in detection.additional_patterns]
         self._screen = screen
+        barless = BarlessText(screen, look.scroll_bars)
+        self.text, self.contents = barless.text, barless.contents
         self._channel = channel
         self._marks = look.reply
         self._end = _wrapped_anyhow(profile.response_end) if profile.response_end else None
@@ -91,7 +94,7 @@ class ScreenReader:
 
     def reply(self, prompt: str | None) -> ScreenReply | None:
         """None if the echo of a message of ours is not on the screen."""
-        lines = self._screen.contents().split("\n")
+        lines = self.contents().split("\n")
         line, bottom = self._start
         found = find_reply(lines, prompt, line, self._marks, width=self._screen.size[0], before=bottom)
         if found is None or self._end is None:
@@ -100,9 +103,9 @@ class ScreenReader:
 
     def shows_end(self, prompt: str) -> bool:
         """Whether the marker that ends a reply is below the echo of the prompt, which may contain it too."""
-        if self._end is None or not self._end.search(self._screen.text()):
+        if self._end is None or not self._end.search(self.text()):
             return False
-        lines = self._screen.contents().split("\n")
+        lines = self.contents().split("\n")
         echo = find_echo(lines, prompt, self._start.line, self._marks.echo + FRAME)
         return echo is not None and echo.whole and bool(self._end.search("\n".join(lines[echo.end :])))
 
@@ -114,7 +117,7 @@ class ScreenReader:
 
     def place(self) -> Place:
         rows, (_, top), visible = self._shown()
-        line = max(self._screen.contents().count("\n") - len(rows) + 1, 0)
+        line = max(self.contents().count("\n") - len(rows) + 1, 0)
         while 0 < top <= len(rows) and not any(map(str.isalnum, rows[top - 1])):
             top -= 1  # the frame of the composer
         return Place(line, tuple(rows[top:]) if visible else ())
@@ -124,7 +127,7 @@ class ScreenReader:
         self._start = Place(self.place().line) if place is None else place
 
     def _shown(self) -> tuple[list[str], tuple[int, int], bool]:
-        return self._screen.text().split("\n"), self._screen.cursor, self._screen.cursor_visible
+        return self.text().split("\n"), self._screen.cursor, self._screen.cursor_visible
 
 
 def _wrapped_anyhow(marker: str) -> re.Pattern[str]:
