@@ -151,7 +151,8 @@ class LocalPeer:
             raise StillWorking.after(timeout or 0, self.name, task, self.commands(task.id).shows) from None
         except NoReply as error:
             shows = self.commands(task.id).shows
-            raise NoReply(f"the task goes on, and `{shows}` shows what becomes of it, but {error}") from error
+            why = str(error).rstrip(".")
+            raise NoReply(f"{why}; the task goes on, and `{shows}` shows what becomes of it.") from error
         return task
 
     async def ask(
