@@ -79,10 +79,13 @@ class InputRequiredDetector:
         additional_patterns: Sequence[tuple[str, str, list[str] | None]] | None = None,
         enabled: bool = True,
         look: Look | None = None,
+        colours: bool = True,
     ) -> None:
         """`additional_patterns`: (regular expression, type, options), the type one of TYPES. `look` says how
-        the CLI draws its composer and its dialogs; default: as the built-in CLIs do."""
+        the CLI draws its composer and its dialogs; default: as the built-in CLIs do. `colours`: it uses them,
+        so that an option which Enter takes can be told by its background."""
         self.enabled = enabled
+        self._colours = colours
         self._look = look or looks.known()
         self._builtin = {kind: _compile(self.PATTERNS.get(kind, ())) for kind in TYPES}
         self._live = [(kind, *_compile([(pattern, o)])[0]) for pattern, kind, o in self.SCREEN_PATTERNS]
@@ -121,7 +124,7 @@ class InputRequiredDetector:
         if composer(rows, cursor, cursor_visible, self._look) is not None:
             return None
         menu = find_side_by_side(rows, self._look, shade) or find_list(rows, cursor_visible, self._look)
-        drawn = with_marks(rows, self._look, shade)
+        drawn = with_marks(rows, self._look, shade if self._colours else None)
         menu = menu or find_menu(drawn, cursor, cursor_visible, self._look)
         return menu or self._added_line(rows[-1].strip()) or self._line(rows, cursor)
 

@@ -36,7 +36,8 @@ class ScreenReader:
         self._channel = channel
         self._marks = look.reply
         self._end = _wrapped_anyhow(profile.response_end) if profile.response_end else None
-        self._questions = InputRequiredDetector(patterns, detection.enabled, look)
+        colours = not channel.surroundings.env.get("NO_COLOR")
+        self._questions = InputRequiredDetector(patterns, detection.enabled, look, colours)
         self._own = profile.composer is not None  # the rules of its composer are its own
         self._composer = ComposerReader(look, own=self._own)
         self._start = Place(0)  # its line is at or before the echo of the last prompt
