@@ -53,9 +53,7 @@ def default_features(agent: Agent) -> list[object]:
 async def late_features(agent: Agent) -> list[object]:
     """Those that are loaded after the start: messages to other agents, and the replies."""
     await load("synapse.messages.messenger", "synapse.messages.notices", "synapse.host.edits")
-    from synapse.host.checks import Checks
     from synapse.host.edits import Edits
-    from synapse.launch.extras import missing_mcp
     from synapse.launch.starter import Starter
     from synapse.messages.awaited import AwaitedReplies
     from synapse.messages.messenger import Messenger
@@ -102,22 +100,31 @@ async def late_features(agent: Agent) -> list[object]:
     )
     edits.open()
     found: list[object] = [messenger, notices, awaited, edits, await _mesh(agent)]
-    no_tools = missing_mcp() if hello.profile.mcp and hello.generation == 1 else ""
-    if no_tools:
-        logger.warning("mcp: true in the profile gives the CLI no tools: %s", no_tools)
-    if hello.console is not None:  # else nobody sees the note
-        checks = Checks(
-            profile=hello.profile,
-            inbox=agent.inbox,
-            changed=agent.display.changed,
-            later=asyncio.get_running_loop().call_later,
-            no_tools=bool(no_tools),
-        )
-        checks.open()
-        found.append(checks)
+    found += _checks(agent)
     if (notify := hello.settings.notify).command or notify.terminal or notify.toast:
         found.append(await _notifications(agent, notify))
     return found
+
+
+def _checks(agent: Agent) -> list[object]:
+    from synapse.host.checks import Checks
+    from synapse.launch.extras import missing_mcp
+
+    hello = agent.hello
+    no_tools = missing_mcp() if hello.profile.mcp and hello.generation == 1 else ""
+    if no_tools:
+        logger.warning("mcp: true in the profile gives the CLI no tools: %s", no_tools)
+    if hello.console is None:
+        return []  # nobody sees the note
+    checks = Checks(
+        profile=hello.profile,
+        inbox=agent.inbox,
+        changed=agent.display.changed,
+        later=asyncio.get_running_loop().call_later,
+        no_tools=bool(no_tools),
+    )
+    checks.open()
+    return [checks]
 
 
 async def _mesh(agent: Agent) -> object:

@@ -13,7 +13,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -244,13 +244,21 @@ def _has_open(pid: int, path: str) -> bool:
     return False
 
 
+@contextmanager
+def small_disk(folder: str, limit: str) -> Iterator[None]:
+    mount = ["mount", "-t", "tmpfs", "-o", f"{limit},mode=0700", "small", folder]
+    if subprocess.run(mount, capture_output=True).returncode:
+        pytest.skip("no disk can be mounted here")
+    try:
+        yield
+    finally:
+        subprocess.run(["umount", "-l", folder], check=True)
+
+
 @pytest.mark.skipif(os.getuid() != 0, reason="only root can mount a small disk")
 def test_a_full_disk_under_the_replies(sandbox: Sandbox) -> None:
     """The command says so, the message has arrived all the same, and with room all is as before."""
-    small = ["mount", "-t", "tmpfs", "-o", "size=16k,mode=0700", "small", sandbox.way.replies]
-    if subprocess.run(small, capture_output=True).returncode:
-        pytest.skip("no disk can be mounted here")
-    try:
+    with small_disk(sandbox.way.replies, "size=16k"):
         filling = Path(sandbox.way.replies) / "filling"
         with pytest.raises(OSError, match="No space left"):
             filling.write_bytes(bytes(1 << 20))
@@ -259,17 +267,12 @@ def test_a_full_disk_under_the_replies(sandbox: Sandbox) -> None:
         assert sandbox.run("send", "b", "--return", "say there is room") == "there is room\n"
         said = sandbox.run("tasks", "b")
         assert "say arrived" in said and "failed" not in said.split("say arrived")[0].splitlines()[-1]
-    finally:
-        subprocess.run(["umount", "-l", sandbox.way.replies], check=True)
 
 
 @pytest.mark.skipif(os.getuid() != 0, reason="only root can mount a small disk")
 def test_a_disk_without_inodes_under_the_replies(sandbox: Sandbox) -> None:
     """No file can be created for a reply: the command finds the reason itself, and names the task."""
-    small = ["mount", "-t", "tmpfs", "-o", "nr_inodes=40,mode=0700", "small", sandbox.way.replies]
-    if subprocess.run(small, capture_output=True).returncode:
-        pytest.skip("no disk can be mounted here")
-    try:
+    with small_disk(sandbox.way.replies, "nr_inodes=40"):
         waiting = sandbox.start("send", "b", "--return", "silent 8 nobody reads this")
         wait(lambda: "working" in sandbox.home.run("tasks", "b").stdout, "the task")
         task = json.loads(sandbox.home.run("tasks", "b", "--json").stdout)[0]["id"][:8]
@@ -286,8 +289,6 @@ def test_a_disk_without_inodes_under_the_replies(sandbox: Sandbox) -> None:
         out, err = waiting.communicate()
         assert waiting.returncode == 1, out
         assert f"the task goes on, and `synapse task {task}` shows" in err and "no more files" in err, err
-    finally:
-        subprocess.run(["umount", "-l", sandbox.way.replies], check=True)
     wait(lambda: "nobody reads this" in sandbox.run("task", task), "the result")
 
 

@@ -33,9 +33,8 @@ from synapse.agents.tail import JsonlTail
 _DENIED = "User did not allow tool call"
 _EDITORS = ("write_file", "edit", "replace")  # the tools that change a file
 _API_ERROR, _API_RESPONSE = "qwen-code.api_error", "qwen-code.api_response"
-_ERROR_TEXT = re.compile(
-    r"\[API Error: (.*)\]\s*", re.DOTALL
-)  # all of a piece that it adds to a message itself
+# All of a piece that it adds to a message itself.
+_ERROR_TEXT = re.compile(r"\[API Error: (.*)\]\s*", re.DOTALL)
 _MAY_BE_ERROR = "[API Error: "  # so an event begins if a request has failed; a model could say it too
 
 
