@@ -4,6 +4,7 @@ typed into another program stays there."""
 from __future__ import annotations
 
 import functools
+import itertools
 import json
 import shutil
 from collections.abc import Iterator
@@ -44,8 +45,10 @@ def until_known(home: Home, terminal: Terminal, name: str = "b") -> Agent:
     other = Agent(home, name)
     other.http.close()
 
+    tries = itertools.count(1)  # no line is twice in the history
+
     def is_known() -> bool:
-        terminal.type(f"@{name} say ping\r")
+        terminal.type(f"@{name} say ping {next(tries)}\r")
         terminal.pump(1.0)
         return bool(tasks(other))
 
