@@ -155,9 +155,8 @@ class Delivery:
         if controller.status != READY or controller.observer.turns.current is not None:
             unseen = self._began is None
             return "the agent has not shown yet that it takes input" if unseen else "the agent is busy", None
-        if self._is_starting():
-            return "the agent is starting", 0.2
-        return self._gate.in_the_way(holds_draft=self._stash.is_full)
+        why, pause = self._gate.in_the_way(holds_draft=self._stash.is_full)
+        return ("the agent is starting", 0.2) if not why and self._is_starting() else (why, pause)
 
     async def _elsewhere(self) -> str:
         """Why the relay would type nothing, if another program is in the foreground of the terminal."""

@@ -21,7 +21,7 @@ from synapse.agents.base import HOOK, Channel, Surroundings
 from synapse.agents.facts import PromptAccepted, TurnEnded
 from synapse.delivery.carry import Carry, advised
 from synapse.delivery.courier import Delivery
-from synapse.delivery.gate import refusal
+from synapse.delivery.gate import HALF_TYPED, refusal
 from synapse.delivery.questions import Questions
 from synapse.profiles.loader import load_profile
 from synapse.relay.wire import DONE
@@ -559,3 +559,23 @@ def test_the_first_message_waits_until_the_cli_has_drawn_its_screen(tmp_path: Pa
     assert delivery._is_starting()
     delivery._carry = Carry(engine.submit(text_message("one")), "[A2A:1:a]", "")
     assert not delivery._is_starting(), "it has had a message"
+
+
+@pytest.mark.parametrize(("draft", "why"), [("half a li", HALF_TYPED), ("", "the agent is starting")])
+def test_a_message_waits_for_the_half_typed_line_even_while_the_cli_still_draws(
+    tmp_path: Path, draft: str, why: str
+) -> None:
+    now = 100.0
+    surroundings = Surroundings(str(tmp_path), {}, 0.0, 0)
+    controller = AgentTerminal(
+        load_profile("kimi"), Channel(surroundings), lambda _: None, 80, 24, clock=lambda: now
+    )
+    engine = TaskEngine(TaskStore())
+    questions = Questions(controller, engine, clock=lambda: now)
+    delivery = Delivery(controller, engine, str(tmp_path), 20.0, questions, clock=lambda: now)
+    controller.feed(b"\x1b[?2004h" + BOX.format("", draft).encode())
+    now += 0.9
+    controller.last_key = now - 0.9 if draft else 0.0
+    controller.check_status()
+    delivery.status_changed(controller.status)
+    assert delivery._in_the_way()[0] == why

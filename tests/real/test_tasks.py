@@ -11,7 +11,7 @@ from synapse.registry import READY
 from tests.real.clis import Cli
 from tests.real.model_server import ModelServer, expected
 from tests.real.scenarios import COMMAND, LONG_COMMAND, TOUCHED, WRITTEN, WRITTEN_TEXT
-from tests.real.wrapped import ENDED, Agent, Sender, wrapped
+from tests.real.wrapped import ENDED, Agent, Sender, until, wrapped
 from tests.support.home import Home, hosts
 
 
@@ -178,9 +178,9 @@ def test_a_half_typed_line_stays(agent: Agent, home: Home, model: ModelServer) -
     agent.driver.type("half a li")
     agent.driver.wait_for("half a li")
     task = sender.send("hello #scenario:ping")
-    agent.driver.rest(2.5)
-    waiting = sender.get(task)
-    assert waiting["state"] == "submitted" and "half-typed" in waiting["note"], waiting
+    until(agent, lambda: "half-typed" in sender.get(task).get("note", ""))
+    agent.driver.rest(1.5)
+    assert sender.get(task)["state"] == "submitted"
     assert "half a li" in agent.driver.screen.text()
     agent.driver.type("ne")
     agent.driver.rest(0.3)
