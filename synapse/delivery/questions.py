@@ -29,8 +29,10 @@ logger = logging.getLogger(__name__)
 
 TRIES = 10  # for an answer to a question that is being repainted
 TRY_AGAIN = 0.1  # seconds
+LOOK_AGAIN = 0.05  # seconds
 PAINTED = 2.0  # seconds in which a screen that is being painted must settle for an answer
 ANSWERED = 2.0  # seconds in which an answered question may still be on the screen
+UNHEARD = 10.0  # the same, where the agent has written nothing since: a busy machine, and it reads later
 UNREAD_AFTER = 3.0  # seconds until a question is reported that the screen shows in no known form
 GONE_AFTER = 1.0  # seconds of unbroken output after which the question is no longer there
 Steps = list[tuple[float, bytes]]
@@ -39,12 +41,19 @@ CLOSED = 20  # of how many questions it is known how they ended
 _GONE = "the question is gone: somebody has answered it, or the agent no longer asks."
 _CHANGED = "the agent asks something else now: read it, and answer that."
 _ANSWERED = "somebody else has answered the question."
+_STILL = "the answer was typed, and the agent still shows the question: look at its terminal."
 
 
 class QuestionGone(WrongState):
     """The question of an answer is not the one on the screen; nothing was typed."""
 
     code = "QUESTION_GONE"
+
+
+class StillAsked(WrongState):
+    """The answer was typed, and the same question is on the screen all the same."""
+
+    code = "STILL_ASKED"
 
 
 @dataclass(eq=False, repr=False)
@@ -72,7 +81,7 @@ class Questions:
         self._silent_since: float | None = None  # it asks something, and the screen shows no known question
         self._unsure_since: float | None = None  # the screen is being painted
         self._is_typing = False  # an answer, whose outcome is not known yet
-        self._answered = ("", 0.0)  # the fingerprint of the last answered question, and when
+        self._answered = ("", 0.0, 0)  # the last answered question: fingerprint, when, the bytes written
         self._closed: dict[str, str] = {}  # the ids of earlier questions, and how they ended
         self._typist = Typist(self.controller, _sleep, self.clock)
         self._one_at_a_time = asyncio.Lock()
@@ -110,12 +119,13 @@ class Questions:
             return left
         prompt = self._prompt()
         if prompt is None:
-            self._answered = ("", 0.0)
+            self._answered = ("", 0.0, 0)
             self._close(_GONE)
             return None
         asked = fingerprint(prompt)
-        answered, at = self._answered
-        if asked == answered and (left := at + ANSWERED - now) > 0:
+        answered, at, written = self._answered
+        stays = UNHEARD if written == controller.written else ANSWERED
+        if asked == answered and (left := at + stays - now) > 0:
             return left
         if self.open is None or asked != self._print or self._may_be_next():
             self._close(_CHANGED)
@@ -237,7 +247,8 @@ class Questions:
     async def answer(self, question_id: str, text: str, by: Json | None = None) -> Question:
         """Type the answer to the open question, if it is still the one with this id.
 
-        Raises QuestionGone if it is not, BadMessage for an answer that is not offered, NotAllowed."""
+        Raises QuestionGone if it is not, BadMessage for an answer that is not offered, NotAllowed, and
+        StillAsked if the agent does not go on."""
         async with self._one_at_a_time:
             question = await self._still_open(question_id)
             self._check(self._task(), by)
@@ -261,8 +272,25 @@ class Questions:
                 await self._still_open(question_id)
             if outcome != DONE:
                 raise QuestionGone("somebody typed at the same moment: look at the question, and try again.")
+            asked = self._print
             self._note(question, text)
-            return question
+        if not await self._is_gone(asked):
+            raise StillAsked(_STILL)
+        return question
+
+    async def _is_gone(self, asked: str) -> bool:
+        """Whether an answered question leaves the screen, before it counts as asked again. One of which the
+        screen is painted all the time counts as gone: it is not seen."""
+        controller = self.controller
+        for _ in range(int(UNHEARD / LOOK_AGAIN)):
+            self.look()
+            prompt, sees = self._prompt(), controller.observer.has_seen_all
+            if sees and (prompt is None or fingerprint(prompt) != asked):
+                return True
+            if sees and self._print == asked:
+                return False
+            await asyncio.sleep(LOOK_AGAIN)
+        return not controller.running or not controller.observer.has_seen_all
 
     async def settled(self) -> None:
         """Wait until an answer that is being typed is noted: the agent may be done before that."""
@@ -279,7 +307,7 @@ class Questions:
 
     def _note(self, question: Question, text: str) -> None:
         """The answer was typed. Of a secret nothing is kept."""
-        self._answered = (self._print, self.clock())
+        self._answered = (self._print, self.clock(), self.controller.written)
         prompt, turn = question.prompt, self.controller.observer.turns.current
         if prompt.permission and turn is not None:
             no = answers.denies(prompt, text)
@@ -305,7 +333,7 @@ class Questions:
                 return question
             elif self.clock() >= until:
                 raise QuestionGone("the agent repaints its screen all the time: look at it, and try again.")
-            await asyncio.sleep(TRY_AGAIN / 2)
+            await asyncio.sleep(LOOK_AGAIN)
 
     def _check(self, task: Task | None, by: Json | None) -> None:
         """Allowed: humans, this user's commands, the sender if it is not an agent, the profile's list."""

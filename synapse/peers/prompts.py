@@ -8,6 +8,7 @@ from typing import Any
 
 MOST_OPTIONS = 100
 QUESTION_GONE = "QUESTION_GONE"  # the code of the refusal of an answer to another question
+STILL_ASKED = "STILL_ASKED"  # the code of an answer that was typed, after which the agent asks as before
 GONE = "it does not ask any more: nothing was sent."  # the reply to a late answer
 _NAMES = ("label", "title", "name", "text", "value", "id")  # of an option that is an object
 _VALUES = ("value", "id", *_NAMES)

@@ -3,24 +3,11 @@
 from __future__ import annotations
 
 import json
-import random
 import shutil
-import socket
 
 from synapse.launch.starts import KEPT, last_start, read_starts, remember_start
 from tests.support.home import Home, wait
-
-
-def free_port() -> str:
-    """Not from the agents' ranges: other tests on this machine take those while this one restarts."""
-    while True:
-        port = random.randrange(20_000, 30_000)
-        with socket.socket() as probe:
-            try:
-                probe.bind(("127.0.0.1", port))
-                return str(port)
-            except OSError:
-                continue
+from tests.support.ports import free_port
 
 
 def start_of(home: Home, name: str) -> dict[str, object]:
@@ -31,7 +18,7 @@ def start_of(home: Home, name: str) -> dict[str, object]:
 def test_an_agent_comes_back_as_it_was(home: Home) -> None:
     other = home.path / "other"
     other.mkdir()
-    home.run("start", "dummy", "--name", "a", "--port", free_port(), "--", "--delay", "0.01", "--tui")
+    home.run("start", "dummy", "--name", "a", "--port", str(free_port()), "--", "--delay", "0.01", "--tui")
     before, pid = start_of(home, "a"), home.agents()["a"]["pid"]
     home.work = other  # the command runs in another directory
     done = home.run("restart", "@a")
@@ -47,7 +34,7 @@ def test_an_agent_comes_back_as_it_was(home: Home) -> None:
 def test_what_cannot_be_restarted_goes_on(home: Home) -> None:
     (home.path / "gone").mkdir()
     home.work = home.path / "gone"
-    home.run("start", "dummy", "--name", "a", "--port", free_port(), "--token", "secret-token")
+    home.run("start", "dummy", "--name", "a", "--port", str(free_port()), "--token", "secret-token")
     done = home.run("restart", "a", check=False)
     assert done.returncode == 2 and "set SYNAPSE_TOKEN" in done.stderr
     assert "secret-token" not in "".join(path.read_text() for path in home.path.rglob("starts.jsonl"))

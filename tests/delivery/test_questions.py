@@ -7,12 +7,19 @@ import os
 import signal
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
 
+from synapse.agent_terminal import AgentTerminal
+from synapse.agents.base import Channel, Surroundings
 from synapse.delivery.question import Question, fingerprint
+from synapse.delivery.questions import ANSWERED, UNHEARD, Questions
+from synapse.profiles.loader import load_profile
+from synapse.tasks.engine import TaskEngine
+from synapse.tasks.store import TaskStore
 from synapse.watch.screen.questions import InputPrompt
 from tests.support.home import Home, hosts, wait
 from tests.support.running import Agent, Lasting, start
@@ -264,3 +271,46 @@ def test_a_number_is_no_answer_if_nobody_has_seen_what_it_would_run(own: Agent) 
     assert asked(own)[0]["id"] == found["id"], "nothing was typed"
     assert answer(own, found["id"], "yes").status_code == 200
     assert own.until(task)["artifacts"][0]["data"] == "Confirmed."
+
+
+def test_an_answer_after_which_the_question_stays_is_no_success(home: Home) -> None:
+    asks = "printf ''Delete it? [y/N] ''; read one; printf ''\\a''; read two; echo got $one $two; read three"
+    home.profile("deaf", f"command: ['sh', '-c', 'stty -echo; {asks}']\n")
+    home.run("start", "deaf", "--name", "a")
+    agent = Agent(home)
+    found = next_question(agent)
+    told = home.run("answer", found["id"], "y", check=False)
+    assert told.returncode == 1 and "still shows the question" in told.stderr
+    again = answer(agent, found["id"], "y")
+    assert again.status_code == 409 and again.json()["code"] == "QUESTION_GONE"
+    assert answer(agent, next_question(agent)["id"], "no").status_code == 200
+    wait(lambda: "got y N" in agent.contents(), "the second answer")
+    agent.http.close()
+
+
+def test_an_answer_that_the_agent_has_not_read_yet_is_not_asked_for_again(tmp_path: Path) -> None:
+    """On a busy machine it reads later, and a second answer would go to what it asks next."""
+    now = 100.0
+    surroundings = Surroundings(str(tmp_path), {}, 0.0, 0)
+    controller = AgentTerminal(
+        load_profile("dummy"), Channel(surroundings), lambda _: None, 80, 24, clock=lambda: now
+    )
+    questions = Questions(controller, TaskEngine(TaskStore()), clock=lambda: now)
+
+    def looked() -> bool:
+        controller.check_status()
+        questions.look()
+        return questions.open is not None
+
+    controller.feed(b"Delete it? [y/N] ")
+    now += 5.0
+    assert looked() and questions.open is not None
+    questions._note(questions.open, "y")
+    now += ANSWERED + 1
+    assert not looked()
+    now += UNHEARD
+    assert looked() and questions.open is not None
+    questions._note(questions.open, "y")
+    controller.feed(b"\a")
+    now += ANSWERED + 1
+    assert looked(), "it has reacted, and asks again"

@@ -21,6 +21,7 @@ from synapse.base.states import END_STATES
 from synapse.errors import TargetError
 from synapse.peers.local import LocalPeer
 from tests.support.home import Home, hosts, wait
+from tests.support.ports import free_port
 
 
 class Receiver(ThreadingHTTPServer):
@@ -72,13 +73,13 @@ class Load:
         self.refused: set[int] = set()
         self._stop = threading.Event()
         self._body = {"content": "hello", "callback_url": callback}
-        self._port = port
+        self.port = port
         self._threads = [threading.Thread(target=self._send) for _ in range(4)]
         for thread in self._threads:
             thread.start()
 
     def _send(self) -> None:
-        with httpx.Client(base_url=f"http://127.0.0.1:{self._port}", timeout=60) as client:
+        with httpx.Client(base_url=f"http://127.0.0.1:{self.port}", timeout=60) as client:
             while not self._stop.is_set():
                 try:
                     answer = client.post("/message", json=self._body)
@@ -135,8 +136,9 @@ ENDS = [leaves, is_killed, is_stopped]
 
 @contextmanager
 def loaded(home: Home, url: str) -> Iterator[Load]:
-    home.run("start", "dummy", "--name", "a")
-    load = Load(int(str(home.agents()["a"]["port"])), url)
+    port = free_port()
+    home.run("start", "dummy", "--name", "a", "--port", str(port))
+    load = Load(port, url)
     try:
         wait(lambda: len(load.accepted) >= 20, "accepted tasks")
         yield load
@@ -158,7 +160,7 @@ def test_what_was_accepted_ends_and_its_callback_arrives(
     assert {task: found[task] for task in load.accepted if found[task] not in END_STATES} == {}
     owed = set(load.accepted)
     if owed - receiver.told:  # there was no time for all: the next host sends the rest
-        home.run("start", "dummy", "--name", "a")
+        home.run("start", "dummy", "--name", "a", "--port", str(load.port))
         wait(lambda: owed <= receiver.told, "the other callbacks")
     assert len(receiver.documents) == len(owed)  # none twice
 

@@ -20,6 +20,7 @@ from synapse.launch.addresses import LOOPBACK, Address, resolve
 from synapse.launch.claim import Claim, claim
 from synapse.profiles.loader import load_profile
 from tests.support.home import Home
+from tests.support.ports import free_port
 
 
 class Claims:
@@ -55,12 +56,6 @@ def taken() -> Iterator[int]:
         sock.bind(("127.0.0.1", 0))
         sock.listen()
         yield sock.getsockname()[1]
-
-
-def free_port() -> int:
-    with socket.socket() as sock:
-        sock.bind(("127.0.0.1", 0))
-        return int(sock.getsockname()[1])
 
 
 def test_the_port_and_the_sockets_accept_connections_and_only_the_user_may_use_them(

@@ -21,7 +21,8 @@ from synapse.peers.mesh.link import Link, MeshError, linked, stamped
 from synapse.peers.mesh.membership import Membership
 from synapse.peers.mesh.names import HEADER, VERSION, object_stream
 from tests.support.home import new_home, wait
-from tests.support.mesh import accepts, free_port
+from tests.support.mesh import accepts
+from tests.support.ports import free_port
 
 MACHINES = ("alpha", "beta", "gamma")
 KEY = "0123456789abcdef"

@@ -27,7 +27,8 @@ from synapse.peers.mesh.names import TASK, agent_key, task_id
 from synapse.peers.mesh.peer import MeshPeer
 from synapse.peers.task import A2ATask
 from tests.support.home import wait
-from tests.support.mesh import Mesh, free_port, new_mesh
+from tests.support.mesh import Mesh, new_mesh
+from tests.support.ports import free_port
 
 
 @pytest.fixture(scope="module")

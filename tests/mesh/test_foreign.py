@@ -20,7 +20,8 @@ from synapse.mesh.server.certificates import make_certificates
 from synapse.mesh.server.process import find_binary
 from synapse.mesh.server.state import folder
 from tests.support.home import Home, new_home, wait
-from tests.support.mesh import accepts, free_port
+from tests.support.mesh import accepts
+from tests.support.ports import free_port
 
 MACHINES = ("alpha", "beta")
 

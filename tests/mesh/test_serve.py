@@ -11,7 +11,8 @@ import time
 import pytest
 
 from tests.support.home import Home, wait
-from tests.support.mesh import free_port, new_mesh
+from tests.support.mesh import new_mesh
+from tests.support.ports import free_port
 
 
 def test_on_an_address_it_speaks_tls_with_an_authority_of_its_own() -> None:

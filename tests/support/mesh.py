@@ -14,12 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.support.home import Home, new_home, wait
-
-
-def free_port() -> int:
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return int(found.getsockname()[1])
+from tests.support.ports import free_port
 
 
 def accepts(port: int) -> bool:

@@ -19,7 +19,7 @@ from synapse.peers.base import Peer
 from synapse.peers.directory import open_directory
 from synapse.peers.fifo import is_forbidden
 from synapse.peers.origin import Origin
-from synapse.peers.prompts import QUESTION_GONE, plain_question, question_id, unseen
+from synapse.peers.prompts import QUESTION_GONE, STILL_ASKED, plain_question, question_id, unseen
 from synapse.peers.remote import in_thread, is_remote, remote_entries
 from synapse.peers.task import A2ATask, Json, StillWorking
 from synapse.registry import is_group
@@ -210,7 +210,7 @@ class Conversation:
                 return
             except SynapseError as error:
                 say(f"synapse: {error}", error=True)
-                gone = isinstance(error, Refused) and error.code == QUESTION_GONE
+                gone = isinstance(error, Refused) and error.code in (QUESTION_GONE, STILL_ASKED)
                 if gone and self._prompt is prompt:
                     return  # it may ask something else later
 

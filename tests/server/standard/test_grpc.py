@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-import socket
 import sys
 from importlib.util import find_spec
 from pathlib import Path
@@ -20,6 +19,7 @@ from synapse.server.standard.handler import A2AHandler
 from tests.support.a2a_server import about, served
 from tests.support.home import Home, hosts, wait
 from tests.support.patience import PATIENCE
+from tests.support.ports import free_port
 
 HERE = find_spec("grpc") is not None
 
@@ -33,12 +33,6 @@ def test_without_the_extra_it_is_said_how_to_get_it(monkeypatch: pytest.MonkeyPa
                 await open_grpc(A2AHandler(server.engine, server.push), "127.0.0.1:0")
 
     asyncio.run(test())
-
-
-def free_port() -> int:
-    with socket.socket() as sock:
-        sock.bind(("127.0.0.1", 0))
-        return int(sock.getsockname()[1])
 
 
 def test_an_agent_without_a_token_is_not_started_with_grpc(home: Home) -> None:

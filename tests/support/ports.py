@@ -1,0 +1,17 @@
+"""Ports for servers and agents of tests."""
+
+import random
+import socket
+
+
+def free_port() -> int:
+    """Neither one of the agents' ranges nor one that the system gives to clients: other tests on this
+    machine take those, also between an end and the next start."""
+    while True:
+        port = random.randrange(20_000, 30_000)
+        with socket.socket() as probe:
+            try:
+                probe.bind(("127.0.0.1", port))
+                return port
+            except OSError:
+                continue
