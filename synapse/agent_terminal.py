@@ -56,7 +56,9 @@ class AgentTerminal:
         self.decisions = 0  # of these, how often not only arrow keys, which answer no question
         self.typing: dict[str, Any] | None = None  # who has typed last, and when (Unix time, whole seconds)
         self.status_since = time.time()
-        self._told: tuple[Seen, int, int] | None = None  # of the composer: what, after which typing and key
+        self._told: tuple[Seen, str, int, int] | None = (
+            None  # of the composer: what, after which typing and key
+        )
         self._change_callbacks: list[Callable[[], None]] = []
         self._on_command: TakeCommand | None = None
         # Called with a line for another agent that is stored: the relay removes it from the composer.
@@ -183,10 +185,11 @@ class AgentTerminal:
     def _tell_composer(self) -> None:
         """Tell the relay what is in the composer, if that is new or includes a new key."""
         seen = self.own_message.human_line(self.composer)
-        typings, key = (-1, -1) if self._told is None else self._told[1:]
+        typings, key = (-1, -1) if self._told is None else self._told[2:]
         if self.observer.is_composer_current:
             typings, key = self.typings, self.keys
-        if (told := (seen, typings, key)) != self._told:
+        mode = self.observer.composer.vim_mode
+        if (told := (seen, mode, typings, key)) != self._told:
             self._told = told
             text = seen.text if seen.text is None or len(seen.text) <= wire.DRAFT_LIMIT else None
             frame = {
@@ -194,6 +197,7 @@ class AgentTerminal:
                 "text": text,
                 "after_key": key,
                 "ruled": self.observer.sees_composer,
+                "vim": {"mode": mode, "stays": self.profile.vim_mode.stays},
             }
             self._send(wire.pack_json(wire.COMPOSER, frame))
             for callback in self._change_callbacks:

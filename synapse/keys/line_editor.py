@@ -12,6 +12,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+INSERT, NORMAL = "insert", "normal"  # the modes of vim keys
+
 LONG_PASTE = 100  # characters; the CLIs show a longer paste as one placeholder
 MARGIN = 12  # cells beside the text in a composer, at most
 
@@ -20,13 +22,15 @@ _HARMLESS = frozenset({"page-up", "page-down", "insert", "ctrl-l"})
 
 
 class LineEditor:
-    """`columns` is the terminal's width."""
+    """`columns` is the terminal's width. `mode` is that of vim keys, where the CLI has them and the screen
+    shows it; `stays`: Enter does not leave normal mode."""
 
     def __init__(self, columns: int = 0) -> None:
         self.columns = columns
         self.known = True
         self.text = ""  # while unknown: what was typed since
         self.cursor = 0
+        self.mode, self.stays = "", True
         self._blank = True  # while unknown: the composer is probably empty
         self._doubt = False  # the CLI may have put the last prompt back
         self._solid = 0  # the end of the last long paste; the cursor is never before it
@@ -66,17 +70,23 @@ class LineEditor:
             self.text, self.cursor = text, len(text)
 
     def insert(self, text: str) -> None:
+        if self.mode == NORMAL:
+            text = text[self._commands(text) :]
         self.text = self.text[: self.cursor] + text + self.text[self.cursor :]
         self.cursor += len(text)
         self._blank = False
 
     def paste(self, text: str) -> None:
         if text:
+            if self.mode == NORMAL and self.text:
+                self.forget()  # before or after the character at the cursor
+            mode, self.mode = self.mode, ""  # it is text in every mode
             before = self.text[: self.cursor]
             begins = self.known or not self.pasted
             if begins and len(before.split()) < 2 and not before[-1:].isspace():
                 self.pasted = (before + text)[:LONG_PASTE]
             self.insert(text)
+            self.mode = mode
         if len(text) > LONG_PASTE or "\n" in text:
             self._solid = self.cursor
 
@@ -89,6 +99,10 @@ class LineEditor:
             return
         if name == "ctrl-c":
             self.clear()
+        elif self.mode == INSERT and name == "esc":
+            self._leave_insert_mode()
+        elif self.mode == NORMAL and name != "esc":
+            self.forget()
         elif not self.known:
             self._key_unknown(name)
         else:
@@ -96,6 +110,8 @@ class LineEditor:
 
     def enter(self) -> None:
         """Enter was passed to the CLI, which most likely takes the line."""
+        if self.mode and not self.stays:
+            self.mode = INSERT
         if self.text[: self.cursor].endswith("\\"):
             self.forget()  # some CLIs insert a line break instead
         elif self.at_mention:
@@ -175,6 +191,24 @@ class LineEditor:
         elif not (self.at_mention and self.text[:1] == "@" and self.cursor == len(self.text)):
             self.forget()
 
+    def _leave_insert_mode(self) -> None:
+        """The text stays. If a completion menu may be open, it is not known what Escape has left."""
+        self.mode = "" if self.at_mention else NORMAL
+        if self.cursor > self._row()[0]:
+            self.cursor -= 1
+        self._doubt = self._doubt or not self.text
+
+    def _commands(self, keys: str) -> int:
+        """Keys in normal mode: how many of them are commands. One that begins insert mode is followed by
+        text; what any other does is not known."""
+        for number, key in enumerate(keys, 1):
+            if key in _INSERTS and "\n" not in self.text:
+                self.mode = INSERT
+                self.cursor = min(_INSERTS[key](self), len(self.text))
+                return number
+            self.forget()
+        return len(keys)
+
     def _forget_text(self) -> None:
         """A key that does nothing to an empty line."""
         if self.text:
@@ -246,6 +280,12 @@ def _cuts(move: Callable[[LineEditor], None]) -> Callable[[LineEditor], None]:
     return lambda editor: editor._cut(move)
 
 
+_INSERTS: dict[str, Callable[[LineEditor], int]] = {
+    "i": lambda editor: editor.cursor,
+    "a": lambda editor: editor.cursor + 1,
+    "I": lambda editor: 0,
+    "A": lambda editor: len(editor.text),
+}
 _EDITS: dict[str, Callable[[LineEditor], None]] = {
     key: edit
     for keys, edit in (

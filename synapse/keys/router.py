@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from synapse.keys.commands import PATTERN, Command, CommandParser, Refusal
 from synapse.keys.decoder import KEY, MOUSE, OTHER, PASTE, REPORT, SILENT, TEXT, KeyDecoder
-from synapse.keys.line_editor import COOKED, LineEditor
+from synapse.keys.line_editor import COOKED, NORMAL, LineEditor
 from synapse.keys.typed import ARROWS, CLEARED, MOVED, NOTHING, SUBMITTED, TYPED
 
 TYPE_CHECKING = False
@@ -156,6 +156,15 @@ class KeyRouter:
             self.editor, self._composer = composer, None
         elif self._composer is None:
             self.editor, self._composer = LineEditor(composer.columns), composer
+
+    def set_mode(self, mode: str, stays: bool) -> None:
+        """The mode of vim keys that the screen shows; `stays`: Enter does not leave normal mode."""
+        composer = self._composer or self.editor
+        composer.mode, composer.stays = mode, stays
+
+    @property
+    def in_normal_mode(self) -> bool:
+        return (self._composer or self.editor).mode == NORMAL
 
     @property
     def in_composer(self) -> bool:

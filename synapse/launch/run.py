@@ -180,7 +180,7 @@ def _make_relay(
         console,
         detach_keys=settings.detach_keys,
         overlay_keys=settings.overlay_keys,
-        clear=lambda line, behind: clear_steps(profile, line, behind),
+        clear=lambda line, behind, normal_mode: clear_steps(profile, line, behind, normal_mode),
         on_ready=lambda: report({"ready": agent.entry}) if report is not None else None,
         on_heartbeat=agent.keep,
         log=log,

@@ -196,6 +196,14 @@ class InputDetection(Record):
     )
 
 
+class VimMode(Record):
+    """How the screen tells the mode of vim keys: in normal mode letters are commands."""
+
+    insert: str | None = field(Regex(), help="what it shows in insert mode")
+    normal: str | None = field(Regex(), help="what it shows in normal mode; without it: no `insert` any more")
+    stays: bool = field(Boolean(), True, "whether a prompt that is sent from normal mode leaves it on")
+
+
 class Instructions(Record):
     method: str = field(
         Choice("argument", "config", "variable", "message", "typed", "off"),
@@ -276,6 +284,7 @@ class Profile(Record):
         {},
         "characters that begin a mode of the input which the clear keys do not leave, and the keys that do",
     )
+    vim_mode: VimMode = field(RecordOf(VimMode))
     interrupt_keys: bytes = field(KeyBytes(), ["C-c"], "the keys that interrupt a running answer")
     idle_detection: IdleDetection = field(RecordOf(IdleDetection))
     input_detection: InputDetection = field(RecordOf(InputDetection))

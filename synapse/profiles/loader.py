@@ -128,12 +128,18 @@ def runs_bare(profile: Profile, arguments: Sequence[str]) -> bool:
     return any(word in profile.bare for word in (*own[:1], *flags))
 
 
-def clear_steps(profile: Profile, text: str, behind: int = 0) -> list[tuple[float, bytes]]:
+def clear_steps(
+    profile: Profile, text: str, behind: int = 0, normal_mode: bool = False
+) -> list[tuple[float, bytes]]:
     """The writes that remove `text` from a composer, each with the pause before it. `behind`: how many of
-    its characters are behind the cursor."""
+    its characters are behind the cursor. `normal_mode`: of vim keys; the clear keys do nothing in it."""
     leave = profile.modes.get(text[:1])
     more = [(MODE_PAUSE, leave), (MODE_PAUSE, b"")] if leave else []
-    return [(0.0, _clear_keys(profile, text, behind)), *more, (profile.clear_delay, b"")]
+    clear = (0.0, _clear_keys(profile, text, behind))
+    if normal_mode:
+        back = [(MODE_PAUSE, b"\x1b"), (MODE_PAUSE, b"")] if profile.vim_mode.stays else []
+        return [(0.0, b"i"), (MODE_PAUSE, clear[1]), *more, *back, (profile.clear_delay, b"")]
+    return [clear, *more, (profile.clear_delay, b"")]
 
 
 def _clear_keys(profile: Profile, text: str, behind: int) -> bytes:

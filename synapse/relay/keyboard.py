@@ -111,7 +111,7 @@ class Keyboard:
         pty: Pty,
         link: HostLink,
         injector: Injector,
-        clear: Callable[[str, int], Steps],
+        clear: Callable[[str, int, bool], Steps],
         on_alternate_screen: Callable[[], bool],
         log: Callable[[str], None],
     ) -> None:
@@ -197,12 +197,15 @@ class Keyboard:
         """What the host has seen in the composer."""
         seen = jsontext.loads(payload.decode())
         self._absent, self._ruled = seen["state"] == ABSENT, bool(seen.get("ruled"))
-        self._router.see(str(seen["state"]), seen.get("text"), is_latest=seen["after_key"] == self.keys)
+        is_latest = seen["after_key"] == self.keys
+        self._router.see(str(seen["state"]), seen.get("text"), is_latest)
+        if is_latest and (vim := seen.get("vim")):
+            self._router.set_mode(str(vim["mode"]), stays=bool(vim["stays"]))
 
     def _steps_to_clear(self, text: str, behind: int) -> Steps:
         """What fits the moment: the kernel knows one key, and takes all others as text."""
         keys = self._pty.line_kill(len(text))
-        return self._clear(text, behind) if keys is None else [(0.0, keys)]
+        return self._clear(text, behind, self._router.in_normal_mode) if keys is None else [(0.0, keys)]
 
     def new_terminal(self) -> None:
         if self._made is not None:

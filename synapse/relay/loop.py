@@ -54,7 +54,7 @@ class Relay:
         console: Console | None,
         detach_keys: tuple[bytes, bytes],
         overlay_keys: tuple[bytes, bytes],
-        clear: Callable[[str, int], Steps],
+        clear: Callable[[str, int, bool], Steps],
         on_ready: Callable[[], None],
         on_heartbeat: Callable[[], None],
         log: Callable[[str], None],

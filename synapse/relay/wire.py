@@ -46,7 +46,8 @@ NAMES = 26  # JSON: "names" that can be written to, and what the settings say of
 COMMAND_TAKEN = 27  # JSON: the "id" of a command that is stored; "kept": why it is not, the line stays; or
 # "refused": the line goes to the agent
 COMPOSER = 28  # JSON: "state" and "text": what the screen shows in the composer; "after_key": after how many
-# keys of a human; "ruled": the program's composer is known, so that "state" tells whether it is there
+# keys of a human; "ruled": the program's composer is known, so that "state" tells whether it is there;
+# "vim": the "mode" of its vim keys, and whether normal mode "stays" on after Enter
 DRAINED = 29  # after EXIT: every task has ended, what was owed is sent or stored, everything is closed
 OVERLAY = 35  # a drawing over the human's terminal (overlay_layer.py)
 WHERE = 37  # asks where the cursor of the human's terminal is

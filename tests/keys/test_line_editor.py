@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from synapse.keys.line_editor import LineEditor
+from synapse.keys.line_editor import INSERT, NORMAL, LineEditor
 
 
 def edited(text: str, *keys: str, columns: int = 0) -> LineEditor:
@@ -225,3 +225,60 @@ def test_a_known_line_is_what_every_editor_shows(steps: list[tuple[str, str]]) -
 @given(st.lists(st.text("ab ", min_size=1, max_size=1) | st.sampled_from(PLAIN.split()), max_size=30))
 def test_plain_words_stay_known(steps: list[str]) -> None:
     assert edited("a", *steps, columns=200).line is not None
+
+
+@pytest.mark.parametrize(
+    ("text", "keys", "line", "mode"),
+    [
+        ("fix it", ["esc"], "fix it", NORMAL),
+        ("", ["esc"], "", NORMAL),
+        ("fix it", ["esc", "a", "!"], "fix it!", INSERT),
+        ("fix it", ["esc", "i", "x"], "fix ixt", INSERT),
+        ("fix it", ["esc", "A", "x"], "fix itx", INSERT),
+        ("fix it", ["esc", "I", "x"], "xfix it", INSERT),
+        ("", ["esc", "i", "x"], "x", INSERT),
+        ("fix it", ["esc", "d"], None, NORMAL),
+        ("fix it", ["esc", "0", "i", "x"], None, INSERT),
+        ("fix it", ["esc", "backspace"], None, NORMAL),
+        ("fix it", ["esc", "left"], None, NORMAL),
+        ("one\ntwo", ["esc", "A"], None, NORMAL),
+        ("see @src/a", ["esc"], "see @src/a", ""),  # it may only have closed the list of files
+    ],
+)
+def test_vim_keys(text: str, keys: list[str], line: str | None, mode: str) -> None:
+    editor = LineEditor()
+    editor.mode = INSERT
+    editor.insert(text)
+    for key in keys:
+        if len(key) == 1:
+            editor.insert(key)
+        else:
+            editor.key(key)
+    assert (editor.line, editor.mode) == (line, mode)
+
+
+def test_a_paste_is_text_in_normal_mode_too_and_many_keys_at_once_are_commands_first() -> None:
+    editor = LineEditor()
+    editor.mode = NORMAL
+    editor.paste("text")
+    assert (editor.line, editor.mode) == ("text", NORMAL)
+    editor.paste("more")
+    assert not editor.known, "before or after the character at the cursor"
+    editor.clear()
+    editor.insert("i@codex hi")
+    assert (editor.line, editor.mode) == ("@codex hi", INSERT)
+    editor.clear()
+    editor.mode = NORMAL
+    editor.insert("x" * 100_000)
+    assert not editor.known
+
+
+@pytest.mark.parametrize(
+    ("mode", "stays", "after"),
+    [(NORMAL, True, NORMAL), (NORMAL, False, INSERT), (INSERT, True, INSERT), ("", False, "")],
+)
+def test_the_mode_after_enter(mode: str, stays: bool, after: str) -> None:
+    editor = LineEditor()
+    editor.mode, editor.stays = mode, stays
+    editor.enter()
+    assert (editor.line, editor.mode) == ("", after)

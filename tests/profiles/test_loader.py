@@ -316,6 +316,13 @@ def test_a_mode_that_the_clear_keys_do_not_leave_is_left_by_its_own() -> None:
     assert clear_steps(gemini, "ls!")[1:] == [(0, b"")]
 
 
+@pytest.mark.parametrize(("name", "back"), [("claude", [(0.15, b"\x1b"), (0.15, b"")]), ("codex", [])])
+def test_the_clear_keys_in_the_normal_mode_of_vim_keys(name: str, back: list[tuple[float, bytes]]) -> None:
+    profile = load_profile(name)
+    (_, keys), last = clear_steps(profile, "hello")
+    assert clear_steps(profile, "hello", normal_mode=True) == [(0.0, b"i"), (0.15, keys), *back, last]
+
+
 def test_where_nothing_was_measured_only_keys_that_no_program_takes_as_text_clear(write: Write) -> None:
     write("mine", "command: cat\n")
     profile = load_profile("mine")

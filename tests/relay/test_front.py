@@ -115,7 +115,7 @@ class World:
             pty=self.pty,
             link=link,
             injector=injector,
-            clear=lambda line, behind: [],
+            clear=lambda line, behind, normal_mode: [],
             on_alternate_screen=lambda: False,
             log=print,
         )

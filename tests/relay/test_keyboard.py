@@ -93,7 +93,9 @@ class World:
             pty=agent,
             link=link,
             injector=self.injector,
-            clear=lambda line, behind: [(0.0, b"<clear>")],
+            clear=lambda line, behind, normal_mode: [
+                (0.0, b"<clear in normal mode>" if normal_mode else b"<clear>")
+            ],
             on_alternate_screen=lambda: self.agent.alternate,
             log=print,
         )
@@ -298,3 +300,20 @@ def test_an_injection_for_the_agent_waits_while_another_program_is_in_front(worl
         injector.inject(json.dumps(asked).encode(), 0, 0, False, lambda: False)
     assert outcomes == [ELSEWHERE, "done", ELSEWHERE, "done"] and world.agent.typed == b"x"
     assert injector.known() == ["1"]  # what types nothing is not remembered
+
+
+@pytest.mark.parametrize(("mode", "taken"), [("insert", True), ("", False)])
+def test_a_line_that_is_sent_from_normal_mode_right_after_escape(
+    world: World, mode: str, taken: bool
+) -> None:
+    """Vim keys: the text is the same after Escape, which nobody knows of other composers."""
+    world.keyboard.set_routing(ROUTING)
+    seen = {"state": "empty", "text": None, "after_key": 0, "ruled": True}
+    world.keyboard.see(json.dumps({**seen, "vim": {"mode": mode, "stays": True}}).encode())
+    world.keyboard.take(b"@codex hi")
+    world.keyboard.take(b"\x1b")
+    world.clock.pass_time(ESCAPE_TIMEOUT)
+    world.keyboard.take(b"\r")
+    assert world.link.kinds == ([wire.COMMAND] if taken else [])
+    keys = b"<clear in normal mode>" if mode else b"<clear>"
+    assert world.keyboard._steps_to_clear("@codex hi", 1) == [(0.0, keys)]

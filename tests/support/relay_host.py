@@ -60,8 +60,8 @@ def relay(folder: Path, profile_name: str, arguments: list[str]) -> int:
     command = [sys.executable, "-P", __file__, "host", str(folder)]
     log = (folder / "log").open("a")
 
-    def clear(line: str, behind: int) -> list[tuple[float, bytes]]:
-        return clear_steps(profile, line, behind)
+    def clear(line: str, behind: int, normal_mode: bool) -> list[tuple[float, bytes]]:
+        return clear_steps(profile, line, behind, normal_mode)
 
     def write_log(text: str) -> None:
         log.write(text + "\n")

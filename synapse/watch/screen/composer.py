@@ -11,6 +11,8 @@ from itertools import pairwise
 
 from synapse.agents.look import Composer, Look
 from synapse.keys import patterns
+from synapse.keys.line_editor import INSERT, NORMAL
+from synapse.profiles.fields import VimMode
 from synapse.terminal.cells import char_width, width
 from synapse.terminal.screen import Cell, Row, Screen
 from synapse.terminal.styles import style_of, typed_text
@@ -29,6 +31,7 @@ class Seen:
     state: str
     text: str | None = None
     why: str = ""
+    vim_mode: str = ""  # INSERT or NORMAL, of a CLI with vim keys
 
     @property
     def is_absent(self) -> bool:
@@ -64,8 +67,10 @@ class _Place:
 
 
 class ComposerReader:
-    def __init__(self, look: Look, own: bool = True) -> None:
+    def __init__(self, look: Look, own: bool = True, vim_mode: VimMode | None = None) -> None:
         """`own`: the rules are the program's own, and not those of programs that it may look like."""
+        self._vim_mode = vim_mode
+        self._inserted = False  # insert mode was on the screen
         self._boxes = [box for box in look.composers if not box.placeholder and (own or box.above)]
         self._own = own
         self.was_seen = False
@@ -85,10 +90,20 @@ class ComposerReader:
                 place = _bounded(place, rows, screen.cursor[1] - place.first)
                 if place is None:
                     return ELSEWHERE
-                return self._content(place, rows[: place.end - place.first], screen)
+                seen = self._content(place, rows[: place.end - place.first], screen)
+                mode = self._mode(text)
+                return replace(seen, vim_mode=mode) if mode else seen
         if not self.was_seen or not self._own:
             return NOT_SEEN_YET
         return ELSEWHERE if any(_is_shown(box, lines) for box in self._boxes) else NO_COMPOSER
+
+    def _mode(self, text: str) -> str:
+        insert, normal = (self._vim_mode.insert, self._vim_mode.normal) if self._vim_mode else (None, None)
+        if insert and patterns.search(insert, text):
+            self._inserted = True
+            return INSERT
+        is_normal = patterns.search(normal, text) if normal else self._inserted
+        return NORMAL if is_normal else ""
 
     def _content(self, place: _Place, rows: Sequence[Row], screen: Screen) -> Seen:
         column, row = screen.cursor

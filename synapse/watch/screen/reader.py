@@ -39,7 +39,7 @@ class ScreenReader:
         colours = not channel.surroundings.env.get("NO_COLOR")
         self._questions = InputRequiredDetector(patterns, detection.enabled, look, colours)
         self._own = profile.composer is not None  # the rules of its composer are its own
-        self._composer = ComposerReader(look, own=self._own)
+        self._composer = ComposerReader(look, self._own, profile.vim_mode)
         self._start = Place(0)  # its line is at or before the echo of the last prompt
         self.errors = ErrorDetector(look, channel.read_error)
 

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from synapse.agents.base import Channel, Surroundings
+from synapse.keys.line_editor import INSERT, NORMAL
 from synapse.profiles.loader import load_profile
 from synapse.terminal.cells import char_width, width
 from synapse.terminal.screen import Screen, make_screen
@@ -24,11 +25,16 @@ def claude(text: str, cursor: tuple[int, int] = (2, 1), below: str = "  ? for sh
     return screen(f"{RULE}\r\n❯\xa0{text}\r\n{RULE}\r\n{below}\x1b[?25l", cursor)
 
 
-def codex(text: str, cursor: tuple[int, int] = (2, 1), ground: str = "48;5;236") -> Screen:
+CODEX_FOOTER = "  \x1b[38;5;223mgpt-5\x1b[m · ~/work\r\n  ? for shortcuts"
+
+
+def codex(
+    text: str, cursor: tuple[int, int] = (2, 1), ground: str = "48;5;236", below: str = CODEX_FOOTER
+) -> Screen:
     """Codex' composer, on a background of its own if the terminal has told its colours."""
     rows = ["", f"\x1b[0;1;{ground}m›\x1b[0;{ground}m {text}", ""]
     painted = "\r\n".join(f"\x1b[0;{ground}m{row}\x1b[K" for row in "\n".join(rows).split("\n"))
-    return screen(f"{painted}\x1b[m\r\n  \x1b[38;5;223mgpt-5\x1b[m · ~/work\r\n  ? for shortcuts", cursor)
+    return screen(f"{painted}\x1b[m\r\n{below}", cursor)
 
 
 def gemini(text: str, cursor: tuple[int, int]) -> Screen:
@@ -276,3 +282,28 @@ def test_another_program_in_the_foreground_is_not_its_composer() -> None:
     observer.output(0.0)
     observer.check(1.0)
     assert observer.composer.state == ABSENT
+
+
+@pytest.mark.parametrize(
+    ("cli", "shown", "mode"),
+    [
+        ("claude", claude("fix", below="  -- INSERT -- ? for shortcuts"), INSERT),
+        ("claude", claude("fix", below="  -- INSERT -- ⏸ manual mode on\r\n  1 shell"), INSERT),
+        ("claude", claude("fix", below="  ? for shortcuts"), ""),
+        ("codex", codex("fix", below="  gpt-5.1-codex · ~/work          Vim: Insert"), INSERT),
+        ("codex", codex("fix", below="  gpt-5.1-codex · ~/work          Vim: Normal"), NORMAL),
+        ("codex", codex("fix", below="  gpt-5 · ~/work\r\n     Vim: Normal · 1 warning"), NORMAL),
+        ("codex", codex("fix"), ""),
+    ],
+)
+def test_the_mode_of_vim_keys(cli: str, shown: Screen, mode: str) -> None:
+    profile = load_profile(cli)
+    reader = ComposerReader(look_of(profile), vim_mode=profile.vim_mode)
+    assert reader.read(shown).vim_mode == mode
+
+
+def test_claude_shows_nothing_in_normal_mode() -> None:
+    profile = load_profile("claude")
+    reader = ComposerReader(look_of(profile), vim_mode=profile.vim_mode)
+    reader.read(claude("fix", below="  -- INSERT --"))
+    assert reader.read(claude("fix", below="  ? for shortcuts")).vim_mode == NORMAL

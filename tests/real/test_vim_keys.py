@@ -1,0 +1,73 @@
+"""The vim keys of the real CLIs: lines and messages in normal mode, in which letters are commands."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+
+from tests.real.clis import Cli
+from tests.real.model_server import ModelServer
+from tests.real.wrapped import Agent, Sender, knows, tasks_of, until, wrapped
+from tests.support.home import Home
+
+NAMES = ("claude", "codex", "gemini", "qwen")
+INSERT = {"claude": "-- INSERT --", "codex": "Vim: Insert", "gemini": "[INSERT]", "qwen": "-- INSERT --"}
+DRAFT = "a draft of mine"
+
+
+def set_vim_keys(cli: Cli, home: Home) -> tuple[str, ...]:
+    """As a user sets them; the arguments for it."""
+    if cli.name == "codex":
+        return ("-c", "tui.vim_mode_default=true")
+    path = home.path / f".{cli.name}" / "settings.json"
+    path.parent.mkdir(exist_ok=True)
+    said = json.loads(path.read_text()) if path.exists() else {}
+    if cli.name == "claude":
+        said["editorMode"] = "vim"
+    else:
+        said.setdefault("general", {})["vimMode"] = True
+    path.write_text(json.dumps(said))
+    return ()
+
+
+@pytest.fixture
+def agent(cli: Cli, home: Home, model: ModelServer) -> Iterator[Agent]:
+    arguments = set_vim_keys(cli, home)
+    shown = "mode." if cli.name in ("gemini", "qwen") else INSERT[cli.name]
+    home.run("start", "dummy", "--name", "helper")
+    with wrapped(replace(cli, ready=shown), home, *arguments, SYNAPSE_INITIAL_INSTRUCTIONS="off") as agent:
+        knows(agent, home, "helper")
+        yield agent
+    home.run("stop", "helper", check=False)
+
+
+def type_and_leave_insert_mode(agent: Agent, text: str) -> None:
+    insert = INSERT[agent.cli.name]
+    if insert not in agent.driver.screen.text():
+        agent.driver.type("i")
+        agent.driver.wait_for(insert)
+    agent.driver.type(text)
+    until(agent, lambda: agent.why["composer"]["text"] == text)
+    agent.driver.rest(0.3)
+    agent.driver.type("\x1b")
+    agent.driver.rest(0.1)  # as quick as a human may be
+
+
+@pytest.mark.parametrize("cli", NAMES, indirect=True)
+def test_a_line_and_a_message_over_a_draft_in_normal_mode(
+    agent: Agent, home: Home, model: ModelServer
+) -> None:
+    type_and_leave_insert_mode(agent, "@helper say hello from normal mode")
+    agent.driver.type("\r")
+    until(agent, lambda: bool(tasks_of(home, "helper")))
+    until(agent, lambda: agent.why["composer"]["state"] == "empty")
+    until(agent, lambda: "← helper: replied" in agent.driver.screen.text())
+    assert agent.turns == []
+    type_and_leave_insert_mode(agent, DRAFT)
+    until(agent, lambda: INSERT[agent.cli.name] not in agent.driver.screen.text())
+    sender = Sender(agent, home)
+    assert sender.until(sender.send("hello #scenario:ping 4"))["artifacts"][0]["data"] == "PONG-4"
+    until(agent, lambda: agent.why["composer"]["text"] == DRAFT)
