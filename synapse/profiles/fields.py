@@ -200,7 +200,10 @@ class VimMode(Record):
     """How the screen tells the mode of vim keys: in normal mode letters are commands."""
 
     insert: str | None = field(Regex(), help="what it shows in insert mode")
-    normal: str | None = field(Regex(), help="what it shows in normal mode; without it: no `insert` any more")
+    normal: str | None = field(Regex(), help="what it shows in normal mode")
+    after_insert: bool = field(
+        Boolean(), False, "`normal` counts only after `insert` was shown: without vim keys it is shown too"
+    )
     stays: bool = field(Boolean(), True, "whether a prompt that is sent from normal mode leaves it on")
 
 

@@ -44,11 +44,16 @@ def agent(cli: Cli, home: Home, model: ModelServer) -> Iterator[Agent]:
     home.run("stop", "helper", check=False)
 
 
-def type_and_leave_insert_mode(agent: Agent, text: str) -> None:
+def begin_insert_mode(agent: Agent) -> None:
     insert = INSERT[agent.cli.name]
+    agent.driver.rest(0.5)
     if insert not in agent.driver.screen.text():
         agent.driver.type("i")
         agent.driver.wait_for(insert)
+
+
+def type_and_leave_insert_mode(agent: Agent, text: str) -> None:
+    begin_insert_mode(agent)
     agent.driver.type(text)
     until(agent, lambda: agent.why["composer"]["text"] == text)
     agent.driver.rest(0.3)
@@ -57,12 +62,17 @@ def type_and_leave_insert_mode(agent: Agent, text: str) -> None:
 
 
 @pytest.mark.parametrize("cli", NAMES, indirect=True)
-def test_a_line_and_a_message_over_a_draft_in_normal_mode(
-    agent: Agent, home: Home, model: ModelServer
-) -> None:
+def test_lines_and_a_message_over_a_draft_in_both_modes(agent: Agent, home: Home, model: ModelServer) -> None:
+    begin_insert_mode(agent)
+    for key in "@helper say one":  # slowly: lists of files open and close below the composer
+        agent.driver.type(key)
+        agent.driver.rest(0.1)
+    agent.driver.type("\r")
+    until(agent, lambda: len(tasks_of(home, "helper")) == 1)
+    until(agent, lambda: agent.why["composer"]["state"] == "empty")
     type_and_leave_insert_mode(agent, "@helper say hello from normal mode")
     agent.driver.type("\r")
-    until(agent, lambda: bool(tasks_of(home, "helper")))
+    until(agent, lambda: len(tasks_of(home, "helper")) == 2)
     until(agent, lambda: agent.why["composer"]["state"] == "empty")
     until(agent, lambda: "← helper: replied" in agent.driver.screen.text())
     assert agent.turns == []

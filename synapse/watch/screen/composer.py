@@ -70,7 +70,7 @@ class ComposerReader:
     def __init__(self, look: Look, own: bool = True, vim_mode: VimMode | None = None) -> None:
         """`own`: the rules are the program's own, and not those of programs that it may look like."""
         self._vim_mode = vim_mode
-        self._inserted = False  # insert mode was on the screen
+        self._last_mode = ""
         self._boxes = [box for box in look.composers if not box.placeholder and (own or box.above)]
         self._own = own
         self.was_seen = False
@@ -91,19 +91,21 @@ class ComposerReader:
                 if place is None:
                     return ELSEWHERE
                 seen = self._content(place, rows[: place.end - place.first], screen)
-                mode = self._mode(text)
-                return replace(seen, vim_mode=mode) if mode else seen
+                self._last_mode = self._mode(text)
+                return replace(seen, vim_mode=self._last_mode) if self._last_mode else seen
         if not self.was_seen or not self._own:
             return NOT_SEEN_YET
         return ELSEWHERE if any(_is_shown(box, lines) for box in self._boxes) else NO_COMPOSER
 
     def _mode(self, text: str) -> str:
-        insert, normal = (self._vim_mode.insert, self._vim_mode.normal) if self._vim_mode else (None, None)
+        """The mode that the screen shows, or last showed: a list below the composer may hide it."""
+        if self._vim_mode is None:
+            return ""
+        insert, normal = self._vim_mode.insert, self._vim_mode.normal
         if insert and patterns.search(insert, text):
-            self._inserted = True
             return INSERT
-        is_normal = patterns.search(normal, text) if normal else self._inserted
-        return NORMAL if is_normal else ""
+        may_be = bool(self._last_mode) or not self._vim_mode.after_insert
+        return NORMAL if may_be and normal and patterns.search(normal, text) else self._last_mode
 
     def _content(self, place: _Place, rows: Sequence[Row], screen: Screen) -> Seen:
         column, row = screen.cursor

@@ -302,8 +302,19 @@ def test_the_mode_of_vim_keys(cli: str, shown: Screen, mode: str) -> None:
     assert reader.read(shown).vim_mode == mode
 
 
-def test_claude_shows_nothing_in_normal_mode() -> None:
+@pytest.mark.parametrize(
+    ("below", "mode"),
+    [
+        ("  ? for shortcuts · ← for agents           ● high · /effort", NORMAL),
+        ("                                           ● high · /effort", NORMAL),
+        ("  ⏸ manual mode on", NORMAL),
+        ("+ notes.txt\r\n* Plan (agent) – for plans", INSERT),
+        ("  Press Ctrl-C again to exit", INSERT),
+        ("  ! for shell mode        double tap esc to clear input", INSERT),
+    ],
+)
+def test_after_insert_mode_claude_shows_what_it_shows_without_vim_keys(below: str, mode: str) -> None:
     profile = load_profile("claude")
     reader = ComposerReader(look_of(profile), vim_mode=profile.vim_mode)
     reader.read(claude("fix", below="  -- INSERT --"))
-    assert reader.read(claude("fix", below="  ? for shortcuts")).vim_mode == NORMAL
+    assert reader.read(claude("fix", below=below)).vim_mode == mode
