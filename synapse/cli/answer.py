@@ -17,7 +17,8 @@ HELP = """\
 Answer a question of an agent: an option's number, key or words, or any text. Without an answer, the question
 is shown and the answer read from the terminal; a secret is not shown.
 
-The answer is typed only if the agent still asks that question; otherwise nothing is typed.
+The answer is typed only if the agent still asks that question; otherwise nothing is typed. The
+status is 0 when the question has then left the agent's screen.
 """
 
 
