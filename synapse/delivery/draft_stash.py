@@ -15,6 +15,8 @@ from synapse.base import files
 from synapse.delivery import composer
 from synapse.delivery.gate import content, has_text
 from synapse.delivery.typist import LEFT, Typist
+from synapse.keys.line_editor import NORMAL
+from synapse.profiles.loader import in_insert_mode
 from synapse.relay.wire import DONE
 from synapse.watch.screen.composer import EMPTY, UNKNOWN
 
@@ -100,26 +102,28 @@ class DraftStash:
             logger.warning("a draft of several lines cannot be put back: it is in %s", self.path)
             self.held = ""
             return
-        data = text.encode()
-        if "\n" in text or (controller.takes_pastes and self._is_pasted(text)):
+        data, is_normal = text.encode(), controller.composer.vim_mode == NORMAL
+        is_pasted = "\n" in text or (controller.takes_pastes and self._is_pasted(text, is_normal))
+        if is_pasted:
             data = composer.PASTE_START + data + composer.PASTE_END
+        steps = [(0.0, data)]
+        if is_normal and not is_pasted:
+            steps = in_insert_mode(controller.profile, steps)
         self._count += 1
         name = f"draft/{self.run}/{self.clock()}/{self._count}"
         outcome = await self.typist.inject(
-            name,
-            [(0.0, data)],
-            known_output=False,
-            draft=text,
-            in_front=not controller.observer.sees_composer,
+            name, steps, known_output=False, draft=text, in_front=not controller.observer.sees_composer
         )
         if outcome == DONE:
             controller.set_draft(False, text)
             self._typed_after, self._typed_at = controller.keys, self.clock()
 
-    def _is_pasted(self, text: str) -> bool:
+    def _is_pasted(self, text: str, is_normal: bool) -> bool:
         """A tab is a key of its own, and in the normal mode of vim keys every letter is. What begins with
         another character is typed, since a CLI may switch to another mode at `!` or `/`; and into a shell,
         which marks what was pasted."""
+        if is_normal and text[0] != "!":
+            return True
         return "\t" in text or (self.controller.observer.sees_composer and text[0].isalnum())
 
     def _check(self) -> None:

@@ -31,6 +31,7 @@ class LineEditor:
         self.text = ""  # while unknown: what was typed since
         self.cursor = 0
         self.mode, self.stays = "", True
+        self._adrift = False  # in normal mode: the cursor is somewhere in the text
         self._blank = True  # while unknown: the composer is probably empty
         self._doubt = False  # the CLI may have put the last prompt back
         self._solid = 0  # the end of the last long paste; the cursor is never before it
@@ -67,7 +68,7 @@ class LineEditor:
         elif not self.known or not _without_space(self.text).startswith(_without_space(text)):
             # Otherwise the keys know more: what is not drawn yet, and white space that no screen shows.
             self.known, self._doubt, self._solid = True, False, 0
-            self.text, self.cursor = text, len(text)
+            self.text, self.cursor, self._adrift = text, len(text), True
 
     def insert(self, text: str) -> None:
         if self.mode == NORMAL:
@@ -101,6 +102,8 @@ class LineEditor:
             self.clear()
         elif self.mode == INSERT and name == "esc":
             self._leave_insert_mode()
+        elif self.mode == NORMAL and name in _MOTION_KEYS:
+            self._adrift = True
         elif self.mode == NORMAL and name != "esc":
             self.forget()
         elif not self.known:
@@ -193,20 +196,25 @@ class LineEditor:
 
     def _leave_insert_mode(self) -> None:
         """The text stays. If a completion menu may be open, it is not known what Escape has left."""
-        self.mode = "" if self.at_mention else NORMAL
+        self.mode, self._adrift = "" if self.at_mention else NORMAL, False
         if self.cursor > self._row()[0]:
             self.cursor -= 1
         self._doubt = self._doubt or not self.text
 
     def _commands(self, keys: str) -> int:
         """Keys in normal mode: how many of them are commands. One that begins insert mode is followed by
-        text; what any other does is not known."""
+        text; a motion leaves the text as it is; what any other does is not known."""
         for number, key in enumerate(keys, 1):
             if key in _INSERTS and "\n" not in self.text:
                 self.mode = INSERT
+                if self._adrift and key in "ia" and self.text:
+                    self.forget()
                 self.cursor = min(_INSERTS[key](self), len(self.text))
                 return number
-            self.forget()
+            if key in _MOTIONS:
+                self._adrift = True
+            else:
+                self.forget()
         return len(keys)
 
     def _forget_text(self) -> None:
@@ -280,6 +288,8 @@ def _cuts(move: Callable[[LineEditor], None]) -> Callable[[LineEditor], None]:
     return lambda editor: editor._cut(move)
 
 
+_MOTIONS = frozenset("hl0^$wbeWBE")
+_MOTION_KEYS = frozenset({"left", "right", "home", "end"})
 _INSERTS: dict[str, Callable[[LineEditor], int]] = {
     "i": lambda editor: editor.cursor,
     "a": lambda editor: editor.cursor + 1,

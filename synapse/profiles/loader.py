@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 __all__ = [
     "BUILT_IN", "DEFAULT", "DEFAULTS", "FIELDS", "MODE_NAMES", "PROFILE", "RESERVED", "USER",
     "USER_OVER_BUILT_IN", "Explained", "Listed", "Profile", "built_in_profile",
-    "clear_steps", "explain_profile", "instruction_arguments", "instruction_method", "instruction_variables",
-    "interrupt_steps", "list_profiles", "load_profile", "pack_fields",
+    "clear_steps", "explain_profile", "in_insert_mode", "instruction_arguments", "instruction_method",
+    "instruction_variables", "interrupt_steps", "list_profiles", "load_profile", "pack_fields",
     "pack_profile", "runs_bare", "unpack_profile",
 ]  # fmt: skip
 
@@ -132,14 +132,20 @@ def clear_steps(
     profile: Profile, text: str, behind: int = 0, normal_mode: bool = False
 ) -> list[tuple[float, bytes]]:
     """The writes that remove `text` from a composer, each with the pause before it. `behind`: how many of
-    its characters are behind the cursor. `normal_mode`: of vim keys; the clear keys do nothing in it."""
+    its characters are behind the cursor. `normal_mode`: of vim keys; the clear keys do nothing in it, and
+    the cursor may be anywhere."""
     leave = profile.modes.get(text[:1])
     more = [(MODE_PAUSE, leave), (MODE_PAUSE, b"")] if leave else []
-    clear = (0.0, _clear_keys(profile, text, behind))
-    if normal_mode:
-        back = [(MODE_PAUSE, b"\x1b"), (MODE_PAUSE, b"")] if profile.vim_mode.stays else []
-        return [(0.0, b"i"), (MODE_PAUSE, clear[1]), *more, *back, (profile.clear_delay, b"")]
-    return [clear, *more, (profile.clear_delay, b"")]
+    behind = len(text) if normal_mode else behind
+    steps = [(0.0, _clear_keys(profile, text, behind)), *more]
+    return [*(in_insert_mode(profile, steps) if normal_mode else steps), (profile.clear_delay, b"")]
+
+
+def in_insert_mode(profile: Profile, steps: list[tuple[float, bytes]]) -> list[tuple[float, bytes]]:
+    """The same writes, for a composer in the normal mode of vim keys."""
+    (_, first), *others = steps
+    back = [(MODE_PAUSE, b"\x1b"), (MODE_PAUSE, b"")] if profile.vim_mode.stays else []
+    return [(0.0, b"i"), (MODE_PAUSE, first), *others, *back]
 
 
 def _clear_keys(profile: Profile, text: str, behind: int) -> bytes:

@@ -11,6 +11,7 @@ import pytest
 
 from synapse.delivery.draft_stash import DraftStash
 from synapse.delivery.typist import LEFT
+from synapse.keys.line_editor import NORMAL
 from synapse.profiles.loader import load_profile
 from synapse.relay.wire import DONE
 from synapse.watch.screen.composer import DRAFT, EMPTY, UNKNOWN, Seen
@@ -78,6 +79,24 @@ def test_a_draft_is_pasted_where_its_letters_could_be_commands(
     give_back(it)
     (typed,) = typist.typed
     assert typed == (b"\x1b[200~%b\x1b[201~" if pasted else b"%b") % text.encode()
+
+
+@pytest.mark.parametrize(
+    ("text", "typed"),
+    [
+        ("- item (x)", [b"\x1b[200~- item (x)\x1b[201~"]),
+        ("@notes.txt is it", [b"\x1b[200~@notes.txt is it\x1b[201~"]),
+        ("!ls", [b"i!ls\x1b"]),
+    ],
+)
+def test_no_key_of_a_draft_is_a_command_in_normal_mode(tmp_path: Path, text: str, typed: list[bytes]) -> None:
+    it, controller, typist = stash(tmp_path, text)
+    controller.observer.sees_composer = True
+    asyncio.run(it.take("a", text))
+    controller.set_draft(True, "")
+    controller.composer = Seen(EMPTY, vim_mode=NORMAL)
+    give_back(it)
+    assert typist.typed == typed
 
 
 @pytest.mark.parametrize("state", ["dialog", "absent"])

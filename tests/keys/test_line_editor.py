@@ -239,8 +239,11 @@ def test_plain_words_stay_known(steps: list[str]) -> None:
         ("", ["esc", "i", "x"], "x", INSERT),
         ("fix it", ["esc", "d"], None, NORMAL),
         ("fix it", ["esc", "0", "i", "x"], None, INSERT),
+        ("fix it", ["esc", "0", "A", "x"], "fix itx", INSERT),
+        ("fix it", ["esc", "$", "w", "b"], "fix it", NORMAL),
+        ("fix it", ["esc", "d", "w"], None, NORMAL),
+        ("fix it", ["esc", "left"], "fix it", NORMAL),
         ("fix it", ["esc", "backspace"], None, NORMAL),
-        ("fix it", ["esc", "left"], None, NORMAL),
         ("one\ntwo", ["esc", "A"], None, NORMAL),
         ("see @src/a", ["esc"], "see @src/a", ""),  # it may only have closed the list of files
     ],
@@ -282,3 +285,12 @@ def test_the_mode_after_enter(mode: str, stays: bool, after: str) -> None:
     editor.mode, editor.stays = mode, stays
     editor.enter()
     assert (editor.line, editor.mode) == ("", after)
+
+
+def test_in_normal_mode_the_screen_does_not_tell_where_the_cursor_is() -> None:
+    editor = LineEditor()
+    editor.mode = NORMAL
+    editor.see("fix it")
+    assert editor.line == "fix it"
+    editor.insert("i")
+    assert not editor.known and editor.mode == INSERT

@@ -319,8 +319,13 @@ def test_a_mode_that_the_clear_keys_do_not_leave_is_left_by_its_own() -> None:
 @pytest.mark.parametrize(("name", "back"), [("claude", [(0.15, b"\x1b"), (0.15, b"")]), ("codex", [])])
 def test_the_clear_keys_in_the_normal_mode_of_vim_keys(name: str, back: list[tuple[float, bytes]]) -> None:
     profile = load_profile(name)
-    (_, keys), last = clear_steps(profile, "hello")
+    (_, keys), last = clear_steps(profile, "hello", behind=5)
     assert clear_steps(profile, "hello", normal_mode=True) == [(0.0, b"i"), (0.15, keys), *back, last]
+
+
+def test_in_normal_mode_the_cursor_may_be_before_all_of_the_text() -> None:
+    steps = clear_steps(load_profile("qwen"), "x" * 40, normal_mode=True)
+    assert steps[1][1].count(b"\x1b[3~") >= 40 and steps[1][1].count(b"\x7f") >= 40
 
 
 def test_where_nothing_was_measured_only_keys_that_no_program_takes_as_text_clear(write: Write) -> None:

@@ -15,7 +15,7 @@ from tests.support.home import Home
 
 NAMES = ("claude", "codex", "gemini", "qwen")
 INSERT = {"claude": "-- INSERT --", "codex": "Vim: Insert", "gemini": "[INSERT]", "qwen": "-- INSERT --"}
-DRAFT = "a draft of mine"
+DRAFTS = ("a draft of mine", "- item (x)")  # letters, and what else begins a command of normal mode
 
 
 def set_vim_keys(cli: Cli, home: Home) -> tuple[str, ...]:
@@ -70,14 +70,23 @@ def test_lines_and_a_message_over_a_draft_in_both_modes(agent: Agent, home: Home
     agent.driver.type("\r")
     until(agent, lambda: len(tasks_of(home, "helper")) == 1)
     until(agent, lambda: agent.why["composer"]["state"] == "empty")
-    type_and_leave_insert_mode(agent, "@helper say hello from normal mode")
-    agent.driver.type("\r")
-    until(agent, lambda: len(tasks_of(home, "helper")) == 2)
-    until(agent, lambda: agent.why["composer"]["state"] == "empty")
+    for count, motion in ((2, ""), (3, "0"), (4, "$")):
+        type_and_leave_insert_mode(agent, "@helper say hello from normal mode")
+        agent.driver.type(motion)
+        agent.driver.rest(0.2)
+        agent.driver.type("\r")
+        until(agent, lambda count=count: len(tasks_of(home, "helper")) == count)  # type: ignore[misc]
+        until(agent, lambda: agent.why["composer"]["state"] == "empty")
     until(agent, lambda: "← helper: replied" in agent.driver.screen.text())
     assert agent.turns == []
-    type_and_leave_insert_mode(agent, DRAFT)
-    until(agent, lambda: INSERT[agent.cli.name] not in agent.driver.screen.text())
     sender = Sender(agent, home)
-    assert sender.until(sender.send("hello #scenario:ping 4"))["artifacts"][0]["data"] == "PONG-4"
-    until(agent, lambda: agent.why["composer"]["text"] == DRAFT)
+    for draft, motion in zip(DRAFTS, "0$", strict=True):
+        type_and_leave_insert_mode(agent, draft)
+        until(agent, lambda: INSERT[agent.cli.name] not in agent.driver.screen.text())
+        agent.driver.type(motion)
+        assert sender.until(sender.send("hello #scenario:ping 4"))["artifacts"][0]["data"] == "PONG-4"
+        until(agent, lambda draft=draft: agent.why["composer"]["text"] == draft)  # type: ignore[misc]
+        agent.driver.rest(3.0)
+        assert agent.why["composer"]["text"] == draft
+        agent.driver.type("\x03")  # Ctrl-C clears it
+        until(agent, lambda: agent.why["composer"]["state"] == "empty")
