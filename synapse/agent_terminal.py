@@ -56,9 +56,8 @@ class AgentTerminal:
         self.decisions = 0  # of these, how often not only arrow keys, which answer no question
         self.typing: dict[str, Any] | None = None  # who has typed last, and when (Unix time, whole seconds)
         self.status_since = time.time()
-        self._told: tuple[Seen, str, int, int] | None = (
-            None  # of the composer: what, after which typing and key
-        )
+        # Of the composer: what, the mode of vim keys, after which typing and key.
+        self._told: tuple[Seen, str, int, int] | None = None
         self._change_callbacks: list[Callable[[], None]] = []
         self._on_command: TakeCommand | None = None
         # Called with a line for another agent that is stored: the relay removes it from the composer.

@@ -16,14 +16,12 @@ from typing import Any
 import httpx
 import pytest
 
-from synapse.agent_terminal import AgentTerminal
-from synapse.agents.base import HOOK, Channel, Surroundings
+from synapse.agents.base import HOOK
 from synapse.agents.facts import PromptAccepted, TurnEnded
 from synapse.delivery.carry import Carry, advised
 from synapse.delivery.courier import Delivery
 from synapse.delivery.gate import HALF_TYPED, refusal
 from synapse.delivery.questions import Questions
-from synapse.profiles.loader import load_profile
 from synapse.relay.wire import DONE
 from synapse.tasks.engine import TaskEngine
 from synapse.tasks.store import TaskStore
@@ -31,6 +29,7 @@ from synapse.tasks.task import text_message
 from tests.support.fake_agent import Answering, fake_agent
 from tests.support.home import Home, hosts, wait
 from tests.support.running import Agent, Lasting, start
+from tests.support.terminals import agent_terminal
 
 MODES: dict[str, tuple[str, ...]] = {
     "line": (),
@@ -434,8 +433,7 @@ def test_each_accepted_task_ends_once_whenever_the_host_dies(home: Home, mode: s
 
 
 def test_after_a_restart_the_reply_to_an_earlier_message_is_not_that_of_the_last(tmp_path: Path) -> None:
-    surroundings = Surroundings(str(tmp_path), {}, 0.0, 0)
-    controller = AgentTerminal(load_profile("dummy"), Channel(surroundings), lambda _: None, 80, 24)
+    controller = agent_terminal("dummy", tmp_path)
     engine = TaskEngine(TaskStore())
     delivery = Delivery(controller, engine, str(tmp_path), 20.0, Questions(controller, engine))
     turns = controller.observer.turns
@@ -451,9 +449,7 @@ def test_after_a_restart_the_reply_to_an_earlier_message_is_not_that_of_the_last
 def test_a_message_of_ours_that_is_left_in_the_composer_does_not_come_back(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    controller = AgentTerminal(
-        load_profile("dummy"), Channel(Surroundings(str(tmp_path), {}, 0.0, 0)), lambda _: None, 80, 24
-    )
+    controller = agent_terminal("dummy", tmp_path)
     engine = TaskEngine(TaskStore())
     delivery = Delivery(controller, engine, str(tmp_path), 20.0, Questions(controller, engine))
     cleared: list[str] = []
@@ -478,8 +474,7 @@ def test_a_message_of_ours_that_is_left_in_the_composer_does_not_come_back(
 def test_a_denied_tool_cancels_its_task_with_the_code(
     tmp_path: Path, denied: str | None, error: str | None
 ) -> None:
-    surroundings = Surroundings(str(tmp_path), {}, 0.0, 0)
-    controller = AgentTerminal(load_profile("dummy"), Channel(surroundings), lambda _: None, 80, 24)
+    controller = agent_terminal("dummy", tmp_path)
     engine = TaskEngine(TaskStore())
     delivery = Delivery(controller, engine, str(tmp_path), 20.0, Questions(controller, engine))
     turns = controller.observer.turns
@@ -517,10 +512,7 @@ def test_a_message_that_the_agent_refuses_without_a_turn(
     tmp_path: Path, shown: str, draft: str, code: str | None
 ) -> None:
     now = 100.0
-    surroundings = Surroundings(str(tmp_path), {}, 0.0, 0)
-    controller = AgentTerminal(
-        load_profile("kimi"), Channel(surroundings), lambda _: None, 80, 24, clock=lambda: now
-    )
+    controller = agent_terminal("kimi", tmp_path, lambda: now)
     controller.feed(BOX.format(shown, draft).encode())
     now += 1.0
     controller.check_status()
@@ -542,10 +534,7 @@ def test_an_agent_that_writes_before_there_is_a_host(home: Home) -> None:
 def test_the_first_message_waits_until_the_cli_has_drawn_its_screen(tmp_path: Path) -> None:
     """A resumed conversation is loaded after the first prompt, and what is typed meanwhile gets lost."""
     now = 100.0
-    surroundings = Surroundings(str(tmp_path), {}, 0.0, 0)
-    controller = AgentTerminal(
-        load_profile("gemini"), Channel(surroundings), lambda _: None, 80, 24, clock=lambda: now
-    )
+    controller = agent_terminal("gemini", tmp_path, lambda: now)
     engine = TaskEngine(TaskStore())
     questions = Questions(controller, engine, clock=lambda: now)
     delivery = Delivery(controller, engine, str(tmp_path), 20.0, questions, clock=lambda: now)
@@ -566,10 +555,7 @@ def test_a_message_waits_for_the_half_typed_line_even_while_the_cli_still_draws(
     tmp_path: Path, draft: str, why: str
 ) -> None:
     now = 100.0
-    surroundings = Surroundings(str(tmp_path), {}, 0.0, 0)
-    controller = AgentTerminal(
-        load_profile("kimi"), Channel(surroundings), lambda _: None, 80, 24, clock=lambda: now
-    )
+    controller = agent_terminal("kimi", tmp_path, lambda: now)
     engine = TaskEngine(TaskStore())
     questions = Questions(controller, engine, clock=lambda: now)
     delivery = Delivery(controller, engine, str(tmp_path), 20.0, questions, clock=lambda: now)

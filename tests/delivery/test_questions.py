@@ -13,16 +13,14 @@ from typing import Any
 import httpx
 import pytest
 
-from synapse.agent_terminal import AgentTerminal
-from synapse.agents.base import Channel, Surroundings
 from synapse.delivery.question import Question, fingerprint
 from synapse.delivery.questions import ANSWERED, UNHEARD, Questions
-from synapse.profiles.loader import load_profile
 from synapse.tasks.engine import TaskEngine
 from synapse.tasks.store import TaskStore
 from synapse.watch.screen.questions import InputPrompt
 from tests.support.home import Home, hosts, wait
 from tests.support.running import Agent, Lasting, start
+from tests.support.terminals import agent_terminal
 
 MODES: dict[str, tuple[str, ...]] = {"line": (), "tui": ("--tui",)}
 
@@ -291,10 +289,7 @@ def test_an_answer_after_which_the_question_stays_is_no_success(home: Home) -> N
 def test_an_answer_that_the_agent_has_not_read_yet_is_not_asked_for_again(tmp_path: Path) -> None:
     """On a busy machine it reads later, and a second answer would go to what it asks next."""
     now = 100.0
-    surroundings = Surroundings(str(tmp_path), {}, 0.0, 0)
-    controller = AgentTerminal(
-        load_profile("dummy"), Channel(surroundings), lambda _: None, 80, 24, clock=lambda: now
-    )
+    controller = agent_terminal("dummy", tmp_path, lambda: now)
     questions = Questions(controller, TaskEngine(TaskStore()), clock=lambda: now)
 
     def looked() -> bool:

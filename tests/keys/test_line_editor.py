@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 from synapse.keys.line_editor import INSERT, NORMAL, LineEditor
 
 
-def edited(text: str, *keys: str, columns: int = 0) -> LineEditor:
+def edited(text: str, *keys: str, columns: int = 0, mode: str = "") -> LineEditor:
     editor = LineEditor(columns)
+    editor.mode = mode
     editor.insert(text)
     for key in keys:
         if len(key) == 1:
@@ -249,14 +250,7 @@ def test_plain_words_stay_known(steps: list[str]) -> None:
     ],
 )
 def test_vim_keys(text: str, keys: list[str], line: str | None, mode: str) -> None:
-    editor = LineEditor()
-    editor.mode = INSERT
-    editor.insert(text)
-    for key in keys:
-        if len(key) == 1:
-            editor.insert(key)
-        else:
-            editor.key(key)
+    editor = edited(text, *keys, mode=INSERT)
     assert (editor.line, editor.mode) == (line, mode)
 
 
