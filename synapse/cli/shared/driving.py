@@ -7,7 +7,7 @@ from pathlib import Path
 
 from synapse.base import paths
 from synapse.cli.shared.checks import drivable
-from synapse.cli.shared.ending import clean_up_when_ended
+from synapse.cli.shared.ending import clean_up_when_ended, end_if_asked
 from synapse.cli.shared.output import say
 from synapse.cli.shared.page import BOLD, GREEN, RED, YELLOW, Page
 from synapse.errors import SynapseError
@@ -81,6 +81,7 @@ def _say_result(page: Page, result: Result) -> None:
     wide = max(len(title) for _, title, _ in CHECKS)
     line = f"  {mark} {result.check:<{wide}}  {result.state:<{len(AS_MEASURED)}}  {result.seen}"
     say(page.line(line, wide + len(AS_MEASURED) + 8, mark, colour), flush=True)
+    end_if_asked()
 
 
 def _say_summary(page: Page, profile: Profile, found: Drive) -> None:
