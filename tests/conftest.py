@@ -10,6 +10,7 @@ import hypothesis
 import pytest
 
 pytest.register_assert_rewrite("tests.support", "tests.real", "tests.web")
+pytest_plugins = ("tests.support.times",)
 
 from tests.support.home import Home, new_home  # noqa: E402
 

@@ -67,10 +67,13 @@ def modules() -> list[Path]:
     return [path for path in sorted(ROOT.rglob("*.py")) if not any(path.is_relative_to(f) for f in ALLOWED)]
 
 
-@pytest.mark.parametrize("path", modules(), ids=lambda path: str(path.relative_to(ROOT)))
-def test_no_module_outside_the_folders_knows_a_cli(path: Path) -> None:
-    draws = path.relative_to(ROOT).parts[0] in DRAWS
-    assert found(path.read_text(), frozenset() if draws else GLYPHS) == []
+def test_no_module_outside_the_folders_knows_a_cli() -> None:
+    known = {}
+    for path in modules():
+        draws = path.relative_to(ROOT).parts[0] in DRAWS
+        if names := found(path.read_text(), frozenset() if draws else GLYPHS):
+            known[str(path.relative_to(ROOT))] = names
+    assert known == {}
 
 
 @pytest.mark.parametrize("folder", CLIS)
