@@ -6,7 +6,7 @@ BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --disable-pip-version-check
 unexport PYTHONDONTWRITEBYTECODE PYTHONPATH PYTHONHOME VIRTUAL_ENV
 
-.PHONY: setup dev demo test test-failed shells test-real chromium test-web sshd test-mesh pictures lint format bench lock clean
+.PHONY: setup dev demo test test-fast test-times test-stress test-order shells test-real chromium test-web sshd test-mesh pictures lint format bench lock clean
 .DEFAULT_GOAL := setup
 
 setup: .venv/.ready
@@ -56,13 +56,28 @@ install = \
 demo: setup
 	@$(BIN)/synapse demo
 
+# All of them, or TESTS="tests/watch -k prompt".
 test: dev
-	$(BIN)/python -m pytest
+	@$(BIN)/python -m pytest $(TESTS)
 
-# The tests that failed in the last run, one after the other: on a busy machine a test of a real terminal may come late.
-test-failed: dev
-	@echo "*** SOME TESTS FAILED: they run once more, one after the other ***" >&2
-	$(BIN)/python -m pytest --last-failed --last-failed-no-failures none -n 0 $(TESTS)
+# Those that start no process and open no terminal.
+test-fast: dev
+	@$(BIN)/python -m pytest --fast $(TESTS)
+
+# What each package of tests costs.
+test-times: dev
+	@$(BIN)/python -m pytest --times $(TESTS)
+
+# Chosen tests, N times, beside two processes that keep the processors busy.
+N ?= 10
+test-stress: dev
+	@test -n "$(TESTS)" || { echo 'say which: make test-stress TESTS="tests/e2e/test_ends.py -k window" N=50' >&2; exit 2; }
+	@$(BIN)/python scripts/stress.py $(N) $(TESTS)
+
+# Three times in random order, then with 1, 2, 4 and 8 workers.
+test-order: dev
+	@for seed in 1 2 3; do $(BIN)/python -m pytest --random-order $$(date +%s)$$seed $(TESTS) || exit 1; done
+	@for workers in 1 2 4 8; do $(BIN)/python -m pytest -n $$workers $(TESTS) || exit 1; done
 
 # zsh and fish for the tests of the shell hook and of completion; those of a shell that is missing are skipped.
 shells:

@@ -10,7 +10,7 @@ import hypothesis
 import pytest
 
 pytest.register_assert_rewrite("tests.support", "tests.real", "tests.web")
-pytest_plugins = ("tests.support.times",)
+pytest_plugins = ("tests.support.times", "tests.support.fast", "tests.support.outcomes", "tests.support.tidy")
 
 from tests.support.home import Home, new_home  # noqa: E402
 
@@ -24,6 +24,9 @@ for _name in sorted({*os.environ} - {*_OURS}):
     if _name.startswith(("SYNAPSE_", "A2A_", "XDG_")) or _name.lower().endswith("_proxy"):
         del os.environ[_name]
 
+# gRPC's threads would write to the terminal of a program that the same worker starts later.
+os.environ["GRPC_ENABLE_FORK_SUPPORT"] = "0"
+
 # Nor must `nohup` or a shell: children inherit ignored signals.
 for _number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM, signal.SIGTSTP, signal.SIGTTOU):
     if signal.getsignal(_number) == signal.SIG_IGN:
@@ -31,8 +34,8 @@ for _number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM, si
 
 
 def pytest_xdist_auto_num_workers() -> int:
-    """One more than there are cores: half of the time of most tests is waiting for a real agent."""
-    return len(os.sched_getaffinity(0)) + 1
+    """Two for each core, and one more: most of the time of most tests is waiting for a real agent."""
+    return 2 * len(os.sched_getaffinity(0)) + 1
 
 
 @pytest.fixture

@@ -189,7 +189,9 @@ def test_init_modules_are_empty() -> None:
 
 
 def test_what_must_be_quick_needs_only_the_standard_library() -> None:
-    quick = [p for p in modules() if f"{dotted(p)}.".startswith(tuple(f"{n}." for n in STANDARD_LIBRARY_ONLY))]
+    quick = [
+        p for p in modules() if f"{dotted(p)}.".startswith(tuple(f"{n}." for n in STANDARD_LIBRARY_ONLY))
+    ]
     needs = {}
     for path in quick:
         tops = {name.split(".")[0] for name in imports(path) if not name.startswith("_")}

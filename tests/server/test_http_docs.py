@@ -34,6 +34,7 @@ class OneQuestion:
 PAGE = Path(__file__).parents[2] / "docs" / "http.md"
 
 
+@pytest.mark.processes
 @pytest.mark.skipif(shutil.which("curl") is None, reason="there is no curl here")
 def test_every_curl_of_the_page_works() -> None:
     blocks = re.findall(r"```sh\n(.*?)```", PAGE.read_text(), re.S)

@@ -1,0 +1,122 @@
+"""A test that leaves something behind fails itself: a process, a listening port, a file outside its own home.
+
+Each worker has a home and a folder for temporary files of its own, so that it is not blamed for its
+neighbours. What a fixture of a whole module has made is looked at when that module has ended."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import stat
+import tempfile
+import time
+from collections.abc import Generator
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+IGNORED = {".pytest_cache", ".mypy_cache", ".ruff_cache", ".hypothesis", "__pycache__", "cache"}
+PATIENCE = 5.0  # seconds that a process which was told to end may take
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if hasattr(config, "workerinput") or not config.getoption("numprocesses", None):
+        config.pluginmanager.register(Tidy())
+
+
+class Tidy:
+    def __init__(self) -> None:
+        # What is installed for the tests once and for all stays where it is.
+        os.environ.setdefault("SYNAPSE_REAL_CACHE", str(Path.home() / ".cache" / "synapse-a2a" / "real-clis"))
+        self._folder = Path(tempfile.mkdtemp(prefix="st"))
+        self._saved = os.environ.get("HOME"), tempfile.tempdir
+        self._home = self._folder / "home"
+        (self._home / ".synapse").mkdir(
+            parents=True
+        )  # tests without a home of their own fill the cache in it
+        os.environ["HOME"] = str(self._home)
+        tempfile.tempdir = str(self._folder)
+        self._before = self._things()
+        self._shared: Path | None = None  # the module one of whose fixtures is in use
+
+    def pytest_unconfigure(self) -> None:
+        home, tempfile.tempdir = self._saved
+        if home is not None:
+            os.environ["HOME"] = home
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_fixture_setup(
+        self, fixturedef: pytest.FixtureDef[object], request: pytest.FixtureRequest
+    ) -> Generator[None, object, object]:
+        if fixturedef.scope == "function":
+            return (yield)
+        before = self._things()
+        made = yield
+        if fixturedef.scope == "session":
+            self._before |= self._things() - before
+        else:
+            self._shared = request.path
+        return made
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_runtest_teardown(
+        self, item: pytest.Item, nextitem: pytest.Item | None
+    ) -> Generator[None, None, None]:
+        yield
+        if self._shared is not None and nextitem is not None and nextitem.path == self._shared:
+            return
+        self._shared = None
+        deadline = time.monotonic() + PATIENCE
+        while (left := self._things() - self._before) and time.monotonic() < deadline:
+            if not any(thing.startswith("process") for thing in left):
+                break
+            time.sleep(0.01)
+        self._before |= left  # it is this test's fault, not the next one's
+        assert not left, f"left behind: {', '.join(sorted(left))}"
+
+    def _things(self) -> set[str]:
+        return _children() | _listening() | _files(self._folder, self._home, self._home / ".synapse", ROOT)
+
+
+def _files(*folders: Path) -> set[str]:
+    return {
+        str(path)
+        for folder in folders
+        for path in folder.iterdir()
+        if path.name not in IGNORED and not path.name.startswith("pytest-of-")
+    }
+
+
+def _children() -> set[str]:
+    """The processes that this one has started and not waited for."""
+    found = set()
+    for thread in Path("/proc/self/task").glob("*/children"):
+        with suppress(OSError):
+            for pid in thread.read_text().split():
+                command = (
+                    Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+                )
+                if "multiprocessing.resource_tracker" not in command:  # Python's own, one for each process
+                    found.add(f"process {pid} ({command.strip()})")
+    return found
+
+
+def _listening() -> set[str]:
+    """The ports on which this process listens."""
+    ours = set()
+    for fd in os.listdir("/proc/self/fd"):
+        with suppress(OSError):
+            status = os.stat(f"/proc/self/fd/{fd}")
+            if stat.S_ISSOCK(status.st_mode):
+                ours.add(str(status.st_ino))
+    found = set()
+    for table in ("tcp", "tcp6"):
+        with suppress(OSError):
+            for line in Path(f"/proc/self/net/{table}").read_text().splitlines()[1:]:
+                fields = line.split()
+                if fields[3] == "0A" and fields[9] in ours:
+                    found.add(f"port {int(fields[1].rpartition(':')[2], 16)}")
+    return found
