@@ -11,7 +11,7 @@ import fcntl
 import os
 import time
 
-from synapse.base import files, jsontext, paths, processes
+from synapse.base import checkpoints, files, jsontext, paths, processes
 from synapse.base.digest import sha256_hex
 from synapse.errors import NoSuchAgent, SynapseError, TargetError, UsageError
 
@@ -170,6 +170,7 @@ class AgentRegistry:
         known = self._read(agent_id)
         merged = {key: value for key, value in {**(known or entry), **changed}.items() if value is not None}
         if merged != known:
+            checkpoints.reached("entry changes")
             self._write(agent_id, merged)
             if self._is_withdrawn(agent_id):  # meanwhile
                 _unlink(self._file(agent_id, "json"))

@@ -30,6 +30,7 @@ VALUED = {
         "the same, and so does --token TOKEN, which `ps` shows to all users",
     ),
     "--token": ("TOKEN", ""),
+    "--checkpoints": ("FD", ""),  # for tests
 }
 
 
@@ -103,6 +104,8 @@ class Options:
 
             check_name(value)
             self.name = value
+        elif word == "--checkpoints":
+            _report_checkpoints(value)
         elif word != "--port":
             setattr(self, word[2:].replace("-", "_"), value)
         elif not value.isascii() or not value.isdigit() or not 1 <= int(value) <= 65535:
@@ -136,6 +139,15 @@ class Options:
         if not self._token_taken:
             self.token, self._token_taken = take_token(self.token, self.token_file), True
         return self.token
+
+
+def _report_checkpoints(value: str) -> None:
+    from synapse.base import checkpoints
+
+    try:
+        checkpoints.report_to(int(value))
+    except (ValueError, OSError, OverflowError):
+        raise UsageError(f"--checkpoints is {value!r}: it is for tests, which pass a descriptor.") from None
 
 
 def main(word: str, argv: list[str]) -> int:

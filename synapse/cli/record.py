@@ -35,7 +35,7 @@ def main(argv: list[str]) -> int:
     try:
         for line in control.stream(entry, "/terminal/recording"):
             if not lines:  # from here on everything is recorded
-                say(f"recording {entry['name']} into {options.folder}; Ctrl-C ends it")
+                say(f"recording {entry['name']} into {options.folder}; Ctrl-C ends it", flush=True)
             lines.append(line)
     except KeyboardInterrupt:
         pass

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 
 from synapse.agent_terminal import AgentTerminal
 from synapse.agents.base import mark_in
+from synapse.base import checkpoints
 from synapse.delivery import composer
 from synapse.delivery.carry import PROGRESS_INTERVAL, Carry, advised, mark_of, not_taken, read_rest
 from synapse.delivery.draft_stash import DraftStash
@@ -205,6 +206,7 @@ class Delivery:
             return
         self._store.add_receipt(task, "submitted", **({"draft": "set aside"} if drafted else {}))
         self._submitted(text, place)
+        checkpoints.reached("message submitted")
         if await self._confirm(carry, text, place):
             self._note_instructions(instructed)
             await self._follow(carry)

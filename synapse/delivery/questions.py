@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from synapse.agent_terminal import AgentTerminal
-from synapse.base import files
+from synapse.base import checkpoints, files
 from synapse.base.states import INPUT_REQUIRED as ASKS
 from synapse.delivery import answers
 from synapse.delivery.question import UNREAD, Question, fingerprint, unread
@@ -289,6 +289,7 @@ class Questions:
                 return True
             if sees and self._print == asked:
                 return False
+            checkpoints.reached("answered question shown")
             await asyncio.sleep(LOOK_AGAIN)
         return not controller.running or not controller.observer.has_seen_all
 

@@ -1,4 +1,5 @@
-"""The relay starts this: `python -m synapse.host` with the descriptors of four sockets and a FIFO."""
+"""The relay starts this: `python -m synapse.host` with the descriptors of four sockets and a FIFO, and in a
+test that of the directory of its checkpoints."""
 
 import os
 import signal
@@ -7,6 +8,7 @@ import sys
 
 import uvloop
 
+from synapse.base import checkpoints
 from synapse.base.processes import use_one_heap
 from synapse.host.host import Host
 from synapse.host.listeners import Sockets
@@ -20,6 +22,8 @@ def main() -> None:
     *fds, requests = (int(argument) for argument in sys.argv[1:6])
     for fd in (*fds, requests):
         os.set_inheritable(fd, False)
+    for fd in map(int, sys.argv[6:]):
+        checkpoints.report_to(fd)
     uvloop.run(_run(fds, requests, umask))
     os._exit(0)  # everything is closed; a regular exit takes as long as the start
 

@@ -9,7 +9,7 @@ from contextlib import suppress
 from typing import Any
 
 from synapse.agent_context import SYSTEM, build_instructions
-from synapse.base import paths, processes
+from synapse.base import checkpoints, paths, processes
 from synapse.host.assembly import Agent
 from synapse.host.features import late_features
 from synapse.host.hello import Hello
@@ -75,6 +75,7 @@ class Host:
             agent.engine.end(GONE)
         if self._was_killed(agent):
             _clean_up(agent)
+        checkpoints.reached("host drains")
         with suppress(TimeoutError):
             async with asyncio.timeout(DRAIN_SECONDS):
                 await agent.features.drain()

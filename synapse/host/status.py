@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from synapse.agent_terminal import AgentTerminal
+from synapse.base import checkpoints
 from synapse.errors import SynapseError
 from synapse.registry import PROCESSING, AgentRegistry, Entry
 from synapse.watch.limits import limited_until
@@ -72,6 +73,7 @@ class StatusPublisher:
             return
         try:
             self.registry.publish(self.entry, status=self._status)
+            checkpoints.reached("status published", status=self._status)
         except (OSError, SynapseError) as error:
             logger.warning("cannot publish the status: %s", error)
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 
+from synapse.base import checkpoints
 from synapse.launch.claim import Claim
 
 TYPE_CHECKING = False
@@ -40,7 +41,7 @@ def end_in_background(link: HostLink, agent: Claim) -> None:
     if os.fork():
         return
     try:
-        _leave_terminal({link.socket.fileno(), *agent.descriptors()})
+        _leave_terminal({link.socket.fileno(), *agent.descriptors(), *checkpoints.descriptors()})
         end(link, agent)
     finally:
         os._exit(0)

@@ -12,7 +12,7 @@ import time
 
 from synapse.agent_context import build_instructions
 from synapse.agents.flags import channel_arguments, channel_environment, mcp_arguments
-from synapse.base import files, jsontext, paths
+from synapse.base import checkpoints, files, jsontext, paths
 from synapse.base.processes import close_inherited, shell_status
 from synapse.config import Settings, load_settings
 from synapse.errors import SynapseError, UsageError
@@ -113,6 +113,7 @@ def run_agent(
         agent.release()
         raise
     agent.withdraw()
+    checkpoints.reached("entry withdrawn")
     os.close(pty.master)
     relay.front.tell_exit(shell_status(status))
     if report is not None:
@@ -171,6 +172,7 @@ def _make_relay(
     from synapse.relay.loop import Relay
 
     inherited = [*(sock.fileno() for sock in (agent.tcp, agent.control, agent.events)), agent.requests]
+    inherited += checkpoints.descriptors()
     host = [*paths.our_python(), "-m", HOST]
     link = HostLink(host, inherited, lambda: {**hello, **_state(relay, link, pty)}, log, log.path)
     relay = Relay(

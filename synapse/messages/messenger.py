@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from synapse.agent_terminal import AgentTerminal
+from synapse.base import checkpoints
 from synapse.config import InputRouting
 from synapse.errors import NoSuchAgent, SynapseError, TargetError, WaitTimeout
 from synapse.launch.starter import Starter
@@ -88,6 +89,7 @@ class Messenger:
             answer(str(error))
             self._refuse({"name": command["name"], "line": command["line"], "reason": str(error)})
             return
+        checkpoints.reached("line stored", line=command["line"])
         answer(None)
         for message in messages:
             self._show(message)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from synapse.base import jsontext, processes
+from synapse.base import checkpoints, jsontext, processes
 from synapse.keys.typed import ESCAPE_TIMEOUT, MOVED, NOTHING, SUBMITTED, TYPED
 from synapse.relay import wire
 from synapse.relay.outbox import Outbox
@@ -201,6 +201,7 @@ class Keyboard:
         self._router.see(str(seen["state"]), seen.get("text"), is_latest)
         if is_latest and (vim := seen.get("vim")):
             self._router.set_mode(str(vim["mode"]), stays=bool(vim["stays"]))
+        checkpoints.reached("composer known", state=seen["state"], text=seen.get("text"), current=is_latest)
 
     def _steps_to_clear(self, text: str, behind: int) -> Steps:
         """What fits the moment: the kernel knows one key, and takes all others as text."""
@@ -284,6 +285,7 @@ class Keyboard:
         except ValueError as error:
             self._log(f"input_routing.pattern: {error}")
         self.outbox.host_came()
+        checkpoints.reached("names known", names=settings["names"])
 
     def _set_pattern(self, pattern: str) -> None:
         from synapse.keys.commands import PATTERN

@@ -6,7 +6,7 @@ import _socket
 import os
 import time
 
-from synapse.base import processes
+from synapse.base import checkpoints, processes
 from synapse.relay import wire
 from synapse.relay.spool import Recent, Spool
 
@@ -229,6 +229,7 @@ class HostLink:
             except OSError:
                 data = b""
             if not data or any(kind == wire.DRAINED for kind, _ in self._unpacker.feed(data)):
+                checkpoints.reached("host drained")
                 self.socket.close()
                 self.socket = None
         return self.socket is None

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import time
 
+from synapse.base import checkpoints
 from synapse.base.processes import shell_status, take_short_turns
 from synapse.relay import wire
 from synapse.relay.console import Console
@@ -335,6 +336,7 @@ class Relay:
             self._link.ready = True
             self.front.overlay_layer.host_came()
             self._on_ready()
+            checkpoints.reached("host ready")
         elif kind == wire.INJECT:
             self.injector.inject(
                 payload,

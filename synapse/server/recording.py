@@ -7,6 +7,7 @@ import time
 from collections.abc import AsyncIterator
 
 from synapse.agent_terminal import AgentTerminal
+from synapse.base import checkpoints
 from synapse.watch.turns import Turn
 
 BACKLOG = 10_000  # events a reader may be behind before it is dropped
@@ -17,6 +18,7 @@ async def record(controller: AgentTerminal) -> AsyncIterator[bytes]:
 
     Keys are left out, because a human may type a password. A submitted line is marked.
     """
+    checkpoints.reached("recording asked for")
     queue: asyncio.Queue[list[object]] = asyncio.Queue(BACKLOG)
     started = time.monotonic()
     decoder = codecs.getincrementaldecoder("utf-8")("replace")

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.support import no_connect
+from tests.support.checkpoints import Checkpoints
 from tests.support.home import SYNAPSE, hosts, wait
 from tests.support.sshd import Sshd
 
@@ -252,10 +253,13 @@ def test_an_unused_connection_ends(sshd: Sshd) -> None:
 
 def test_a_line_at_an_agents_prompt_goes_to_another_machine(sshd: Sshd) -> None:
     start(sshd)
-    with sshd.here.terminal("dummy", "--name", "claude") as terminal:
+    with (
+        Checkpoints(sshd.here) as points,
+        sshd.here.terminal("dummy", *points.option, "--name", "claude") as terminal,
+    ):
         terminal.wait_for("dummy>")
         terminal.wait(lambda: sshd.here.agents()["claude"]["status"] == "READY", "the host")
-        time.sleep(1)  # the host tells the relay the names
+        terminal.wait(lambda: points.knows("codex@box"), "the names")
         terminal.type("@codex@box say over there\r")
         terminal.wait_for("codex@box: replied")
         sshd.stop()
@@ -358,10 +362,13 @@ def test_a_script_asks_an_agent_of_another_machine(sshd: Sshd) -> None:
 
 def test_a_message_that_waits_survives_the_end_of_the_host(sshd: Sshd) -> None:
     start(sshd)
-    with sshd.here.terminal("dummy", "--name", "claude") as terminal:
+    with (
+        Checkpoints(sshd.here) as points,
+        sshd.here.terminal("dummy", *points.option, "--name", "claude") as terminal,
+    ):
         terminal.wait_for("dummy>")
         terminal.wait(lambda: sshd.here.agents()["claude"]["status"] == "READY", "the host")
-        time.sleep(1)  # the host tells the relay the names
+        terminal.wait(lambda: points.knows("codex@box"), "the names")
         sshd.stop()
         terminal.wait(lambda: is_stale(sshd), "the machine to be stale")
         terminal.type("@codex@box say kept\r")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 from synapse.peers import control
@@ -12,6 +12,7 @@ from synapse.profiles.loader import interrupt_steps, load_profile
 from synapse.registry import READY
 from synapse.selftest.driver import Driver
 from tests.real.clis import Cli
+from tests.support.checkpoints import Checkpoints
 from tests.support.home import SYNAPSE, Home
 
 PATIENCE = 120.0  # opencode takes a minute to start on a busy machine
@@ -21,7 +22,10 @@ ENDED = ("completed", "failed", "canceled")
 class Agent:
     """One CLI, wrapped, with a human at its keyboard and a second terminal beside it."""
 
-    def __init__(self, driver: Driver, home: Home, cli: Cli, name: str = "") -> None:
+    def __init__(
+        self, driver: Driver, home: Home, cli: Cli, name: str = "", points: Checkpoints | None = None
+    ) -> None:
+        self.points = points
         self.driver = driver
         self.cli = cli
         self.name = name or cli.name
@@ -88,10 +92,14 @@ def unready(cli: Cli, home: Home, *args: str, name: str = "", **more: str) -> It
     """The same, until it shows `cli.ready`: it may ask something first."""
     homes = {key: home.env[key] for key in ("SYNAPSE_HOME", "A2A_HOME", "SYNAPSE_TEST")}
     named = ["--name", name] if name else []
-    argv = [*SYNAPSE, cli.program, *named, *cli.args, *args]
-    with Driver(argv, {**cli.env, **homes, **more}, home.work) as driver:
+    with ExitStack() as stack:
+        points = stack.enter_context(Checkpoints(home))
+        argv = [*SYNAPSE, cli.program, *points.option, *named, *cli.args, *args]
+        with home.passing():
+            driver = Driver(argv, {**cli.env, **homes, **more}, home.work)
+        stack.enter_context(driver)
         driver.wait_for(cli.ready, PATIENCE)
-        agent = Agent(driver, home, cli, name)
+        agent = Agent(driver, home, cli, name, points)
         deadline = time.monotonic() + PATIENCE
         while agent.name not in home.agents() or "is here" not in home.log(agent.name):
             assert time.monotonic() < deadline, home.log(agent.name)
@@ -151,5 +159,6 @@ def until(agent: Agent, what: Callable[[], bool], patience: float = 30.0) -> Non
 
 def knows(agent: Agent, home: Home, name: str) -> None:
     """Until the relay has been told of an agent, which is looked for twice a second."""
-    until(agent, lambda: name in home.agents())
-    agent.driver.rest(1.2)
+    points = agent.points
+    assert points is not None
+    until(agent, lambda: points.knows(name))

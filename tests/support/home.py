@@ -40,6 +40,7 @@ class Home:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.prefix: list[str] = []  # of every command: `ip netns exec …`
+        self.passed: list[int] = []  # descriptors that every command inherits
         self.work = path / "work"
         self.work.mkdir()
         self.env = {
@@ -76,6 +77,7 @@ class Home:
             capture_output=True,
             text=True,
             timeout=2 * PATIENCE,
+            pass_fds=self.passed,
         )
         if check:
             assert done.returncode == 0, f"{words}: {done.returncode}\n{done.stdout}{done.stderr}"
@@ -87,7 +89,17 @@ class Home:
 
     def program(self, argv: list[str], cols: int = 80, rows: int = 24, **more: str) -> Terminal:
         argv = ["/bin/sh", "-c", 'cd "$0" && exec "$@"', str(self.work), *argv]
-        return Terminal(argv, {**self.env, **more}, cols, rows)
+        with self.passing():
+            return Terminal(argv, {**self.env, **more}, cols, rows)
+
+    @contextmanager
+    def passing(self) -> Iterator[None]:
+        """Programs that are started meanwhile inherit the descriptors of `passed`."""
+        for fd in self.passed:
+            os.set_inheritable(fd, True)
+        yield
+        for fd in self.passed:
+            os.set_inheritable(fd, False)
 
     @property
     def registry(self) -> AgentRegistry:
