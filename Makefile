@@ -6,7 +6,7 @@ BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --disable-pip-version-check
 unexport PYTHONDONTWRITEBYTECODE PYTHONPATH PYTHONHOME VIRTUAL_ENV
 
-.PHONY: setup dev demo test test-fast test-times test-stress test-order shells test-real chromium test-web sshd test-mesh pictures lint format bench lock clean
+.PHONY: setup dev demo test test-fast test-times test-stress test-order shells test-real test-real-core chromium test-web sshd test-mesh pictures lint format bench lock clean
 .DEFAULT_GOAL := setup
 
 setup: .venv/.ready
@@ -93,11 +93,13 @@ shells:
 		echo "*** THE TESTS WITH$$missing DO NOT RUN: it is not installed, and apt-get cannot install it here ***" >&2
 
 # The real Claude Code, Codex and Gemini CLI from npm, offline, against a scripted model on loopback: the pinned ones, or
-# with CLI=latest the newest.
+# with CLI=latest the newest. test-real-core runs the tests that show of each CLI that it works, test-real all of them.
 CLI ?= pinned
-test-real: dev
+test-real: REAL := 1
+test-real-core: REAL := core
+test-real test-real-core: dev
 	@if command -v npm >/dev/null 2>&1 && command -v node >/dev/null 2>&1; then \
-		SYNAPSE_REAL=1 SYNAPSE_REAL_CLI=$(CLI) $(BIN)/python -m pytest -n 0 tests/real; \
+		SYNAPSE_REAL=$(REAL) SYNAPSE_REAL_CLI=$(CLI) $(BIN)/python -m pytest -n 2 --dist loadgroup tests/real; \
 	else \
 		echo "*** THE TESTS WITH THE REAL CLIS DID NOT RUN: there is no node and npm on this machine ***" >&2; \
 	fi
@@ -112,7 +114,7 @@ chromium:
 
 test-web: dev chromium
 	@if command -v chromium >/dev/null 2>&1; then \
-		SYNAPSE_WEB=1 $(BIN)/python -m pytest -n 0 tests/web; \
+		SYNAPSE_WEB=1 $(BIN)/python -m pytest -n 2 tests/web; \
 	else \
 		echo "*** THE TESTS WITH A BROWSER DID NOT RUN: chromium is not installed, and apt-get cannot install it here ***" >&2; \
 	fi
@@ -130,7 +132,7 @@ sshd:
 test-mesh: dev sshd
 	@PATH="$$PATH:/usr/sbin"; command -v sshd >/dev/null 2>&1 || \
 		echo "*** THE TESTS WITH SSH DID NOT RUN: sshd is not installed, and apt-get cannot install it here ***" >&2; \
-	SYNAPSE_MESH=1 $(BIN)/python -m pytest -n 0 $$(ls -d tests/machines tests/mesh 2>/dev/null)
+	SYNAPSE_MESH=1 $(BIN)/python -m pytest -n 2 $$(ls -d tests/machines tests/mesh 2>/dev/null)
 
 # The pictures of the README, from real runs.
 pictures: dev chromium

@@ -112,7 +112,11 @@ class Observer:
         return now - self._last.change
 
     def event(self, event: Mapping[str, Any], now: float) -> None:
+        known = len(self._channel.requests())
         self._take(self._channel.on_event(event), now)
+        if self.prompt is not None and len(self._channel.requests()) > known:
+            # Claude draws its dialog beside the hook, which may come later and says what the dialog is about.
+            self._last.unseen = True
         self._resolve(now)
 
     def key(self, submits: bool, now: float, line: str | None = None, text: bool = False) -> None:

@@ -1,4 +1,4 @@
-"""A real sshd is run only when asked for: SYNAPSE_MESH=1 pytest -n 0 tests/machines."""
+"""A real sshd is run only when asked for: SYNAPSE_MESH=1 pytest -n 2 tests/machines."""
 
 from __future__ import annotations
 

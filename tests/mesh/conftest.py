@@ -1,4 +1,4 @@
-"""The real NATS server is run only when asked for: SYNAPSE_MESH=1 pytest -n 0 tests/mesh."""
+"""The real NATS server is run only when asked for: SYNAPSE_MESH=1 pytest -n 2 tests/mesh."""
 
 from __future__ import annotations
 

@@ -18,6 +18,12 @@ class ModelServer(model.ModelServer):
         super().__init__(self._steps, speed)
         self.thinking = 0.0  # seconds
 
+    def reset(self) -> None:
+        """As at its start, without pauses: for the next test that shares it."""
+        self.speed = self.thinking = 0.0
+        for seen in (self.requests, self.replies, self.side_replies, self.failures):
+            seen.clear()
+
     def _steps(self, prompt: str, results: Sequence[str] = ()) -> list[Step]:
         steps = script(prompt, results)
         return [Wait(self.thinking), *steps] if self.thinking else steps

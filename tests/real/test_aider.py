@@ -13,6 +13,7 @@ from tests.support.home import Home
 pytestmark = pytest.mark.parametrize("cli", ["aider"], indirect=True)
 
 
+@pytest.mark.shared
 def test_a_command_is_run_only_after_the_question_has_named_it(
     agent: Agent, home: Home, model: ModelServer
 ) -> None:
@@ -31,6 +32,7 @@ def test_a_command_is_run_only_after_the_question_has_named_it(
     assert done["artifacts"][0]["data"] == f"I will touch a file.\n\n```bash\n{COMMAND}\n```"
 
 
+@pytest.mark.shared
 def test_who_denies_it_ends_the_task_as_denied(agent: Agent, home: Home, model: ModelServer) -> None:
     sender = Sender(agent, home)
     task = sender.send("hello #scenario:write")

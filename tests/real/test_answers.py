@@ -15,6 +15,7 @@ EMPTY = {"opencode": "completed", "copilot": "failed", "aider": "failed", "qwen"
 pytestmark = pytest.mark.parametrize("cli", EMPTY, indirect=True)
 
 
+@pytest.mark.shared
 def test_long_and_misleading_replies_are_exact_and_failures_are_failures(
     agent: Agent, home: Home, model: ModelServer
 ) -> None:

@@ -18,6 +18,7 @@ pytestmark = pytest.mark.parametrize("cli", ["kimi"], indirect=True)
 OPTIONS = ["Approve once", "Approve for this session", "Reject", "Reject with feedback"]
 
 
+@pytest.mark.shared
 def test_a_permission_is_asked_with_its_subject_and_its_options(
     agent: Agent, home: Home, model: ModelServer
 ) -> None:
@@ -48,6 +49,7 @@ def test_a_permission_is_asked_with_its_subject_and_its_options(
     assert sender.until(task)["error"]["code"] == "DENIED"
 
 
+@pytest.mark.shared
 def test_its_own_questions_are_answered_one_after_the_other(
     agent: Agent, home: Home, model: ModelServer
 ) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -13,7 +12,7 @@ from tests.real import mcp_server
 from tests.real.clis import Cli
 from tests.real.mcp_server import ARGUMENTS, LONG_ARGUMENTS, RESULT, SERVER, TAKEN, TOOL
 from tests.real.model_server import ModelServer
-from tests.real.wrapped import ENDED, Agent, Sender, wrapped
+from tests.real.wrapped import ENDED, Agent, Sender
 from tests.support.home import Home
 
 PLACES = {"claude": ".claude.json", "gemini": ".gemini/settings.json", "copilot": ".copilot/mcp-config.json"}
@@ -36,11 +35,7 @@ def configure(cli: Cli, home: Home) -> None:
     path.write_text(json.dumps(settings))
 
 
-@pytest.fixture
-def agent(cli: Cli, home: Home) -> Iterator[Agent]:
-    configure(cli, home)
-    with wrapped(cli, home, SYNAPSE_INITIAL_INSTRUCTIONS="off") as started:
-        yield started
+pytestmark = pytest.mark.shared(prepare=configure)
 
 
 def taken(home: Home) -> object:

@@ -75,6 +75,7 @@ def test_each_as_sender(agent: Agent, home: Home, model: ModelServer, other: str
     assert turn["prompt"] == prompt and turn["reply"] == expected("ping", prompt)
 
 
+@pytest.mark.shared
 def test_an_unknown_name_is_text_like_any_other(agent: Agent, home: Home, model: ModelServer) -> None:
     prompt = "mail me@nobody or @nobody #scenario:ping"
     agent.driver.submit(prompt)

@@ -28,7 +28,6 @@ def append(data: bytes) -> Callable[[Path], None]:
 
 
 DAMAGES: dict[str, Callable[[Path], None]] = {
-    "removed": os.unlink,
     "cut": lambda path: os.truncate(path, 0),
     "half a line": append(b'{"type": "assi'),
     "junk": append(b'{"type": "assi' + bytes(range(256)) * 3),
@@ -36,14 +35,11 @@ DAMAGES: dict[str, Callable[[Path], None]] = {
 }
 
 
-@pytest.mark.parametrize("damage", DAMAGES)
-def test_no_message_is_lost_with_the_file_of_its_events(
-    agent: Agent, home: Home, model: ModelServer, damage: str
-) -> None:
+def damage_its_events_and_send(agent: Agent, home: Home, damage: Callable[[Path], None]) -> None:
     sender = Sender(agent, home)
     assert sender.until(sender.send("hello #scenario:ping 1"))["state"] == "completed"
     (events,) = Path(home.env["SYNAPSE_HOME"]).glob("agents/*/qwen-events.jsonl")
-    DAMAGES[damage](events)
+    damage(events)
     for number, scenario in enumerate(("ping 2", "two-messages", "markdown", "ping 3"), 2):
         text = f"hello #scenario:{scenario}"
         task = sender.until(sender.send(text))
@@ -52,12 +48,26 @@ def test_no_message_is_lost_with_the_file_of_its_events(
         assert task["artifacts"][0]["data"] == expected(scenario.split()[0], prompt), (task, agent.why)
         agent.until(READY, 15)
         assert len(agent.turns) == number, agent.turns
-    if damage == "removed":
-        assert "events are lost" in str(agent.why["missing"])
-    else:
-        assert agent.why["missing"] == []
 
 
+@pytest.mark.shared
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_no_message_is_lost_with_the_file_of_its_events(
+    agent: Agent, home: Home, model: ModelServer, damage: str
+) -> None:
+    damage_its_events_and_send(agent, home, DAMAGES[damage])
+    assert agent.why["missing"] == []
+
+
+def test_no_message_is_lost_when_the_file_of_its_events_is_removed(
+    agent: Agent, home: Home, model: ModelServer
+) -> None:
+    """For the rest of its life it writes no more events: no other test can share it."""
+    damage_its_events_and_send(agent, home, os.unlink)
+    assert "events are lost" in str(agent.why["missing"])
+
+
+@pytest.mark.shared
 def test_a_question_beside_a_scroll_bar_stays_the_same(agent: Agent, home: Home, model: ModelServer) -> None:
     """It shows the bar for a second, when the conversation is longer than the screen."""
     sender = Sender(agent, home)

@@ -13,11 +13,12 @@ from tests.support.home import Home
 NOT_SHOWN = ("copilot", "opencode")  # its errors are told by its channel alone
 
 
+@pytest.mark.shared
 def test_replies_are_exact_to_the_character(agent: Agent, model: ModelServer) -> None:
     for number, scenario in enumerate(
         ["markdown", "long200", "looks-like-a-prompt", "two-messages", "ping"], 1
     ):
-        prompt = f"hello #scenario:{scenario}"
+        prompt = f"typed #scenario:{scenario}"
         agent.driver.submit(prompt)
         turn = agent.ended(number)
         agent.until(READY)
@@ -31,10 +32,11 @@ def test_replies_are_exact_to_the_character(agent: Agent, model: ModelServer) ->
     assert not [note for note in agent.why["notes"] if "refused" in note]  # its hooks are its own processes
 
 
+@pytest.mark.shared
 def test_the_status_follows_the_turn_through_silences(agent: Agent, model: ModelServer) -> None:
     model.speed = 0.75  # three seconds of silence
     for number, scenario in enumerate(["silence-before", "silence-middle"], 1):
-        agent.driver.submit(f"hello #scenario:{scenario}")
+        agent.driver.submit(f"typed #scenario:{scenario}")
         agent.until(PROCESSING, 10)
         seen = set()
         while len(model.replies) < number or model.replies[number - 1].finished is None:
@@ -45,8 +47,9 @@ def test_the_status_follows_the_turn_through_silences(agent: Agent, model: Model
         agent.until(READY, 5)
 
 
+@pytest.mark.shared
 def test_a_permission_prompt_with_its_options(agent: Agent, home: Home, model: ModelServer) -> None:
-    agent.driver.submit("hello #scenario:tool")
+    agent.driver.submit("typed #scenario:tool")
     agent.until(INPUT_REQUIRED)
     agent.driver.wait(lambda: agent.why["prompt"] is not None, "the prompt's text", 10)
     prompt = agent.why["prompt"]
@@ -94,8 +97,9 @@ def test_escape_and_ctrl_c_interrupt_and_the_status_heals(agent: Agent, model: M
     assert agent.ended(4)["reply"] == "PONG-9"
 
 
+@pytest.mark.shared
 def test_an_api_error_is_an_error_and_not_a_reply(agent: Agent, model: ModelServer) -> None:
-    agent.driver.submit("hello #scenario:error400")
+    agent.driver.submit("typed #scenario:error400")
     agent.until(PROCESSING, 10)
     agent.until(READY, 30)
     agent.driver.rest(1)
@@ -106,7 +110,7 @@ def test_an_api_error_is_an_error_and_not_a_reply(agent: Agent, model: ModelServ
     turn = agent.ended(1)
     assert (turn["outcome"], turn["reply"], turn["error"]["code"]) == ("failed", "", "API_ERROR")
     assert "scripted refusal" in turn["error"]["message"]
-    agent.driver.submit("hello #scenario:ping 3")
+    agent.driver.submit("typed #scenario:ping 3")
     agent.driver.wait_for("PONG-3")
     assert agent.ended(2)["reply"] == "PONG-3"
 
@@ -137,10 +141,11 @@ def test_another_conversation_and_a_compacted_one(agent: Agent, model: ModelServ
 
 
 @pytest.mark.parametrize("cli", ["claude", "copilot", "kimi", "opencode"], indirect=True)
+@pytest.mark.shared
 def test_a_subagent_is_part_of_the_turn(agent: Agent, model: ModelServer) -> None:
     """Also where it works in the background and the CLI continues when it has finished (2.1.325)."""
     model.speed = 0.6
-    agent.driver.submit("hello #scenario:subagent")
+    agent.driver.submit("typed #scenario:subagent")
     agent.until(PROCESSING, 10)
     seen = set()
     while not any(sent.text.startswith("The helper") and sent.finished for sent in model.replies):

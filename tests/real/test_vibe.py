@@ -18,6 +18,7 @@ pytestmark = pytest.mark.parametrize("cli", ["vibe"], indirect=True)
 OPTIONS = ["Allow once", "Allow for remainder of this session", "Always allow", "Deny"]
 
 
+@pytest.mark.shared
 def test_a_command_is_run_only_after_the_question_has_named_it(
     agent: Agent, home: Home, model: ModelServer
 ) -> None:
@@ -37,6 +38,7 @@ def test_a_command_is_run_only_after_the_question_has_named_it(
     assert (home.work / TOUCHED).exists()
 
 
+@pytest.mark.shared
 def test_its_own_questions_are_answered_one_after_the_other(
     agent: Agent, home: Home, model: ModelServer
 ) -> None:

@@ -30,6 +30,11 @@ class Agent:
         self.cli = cli
         self.name = name or cli.name
         self._home = home
+        self._seen = 0  # the number of the last turn of an earlier test
+
+    def begin(self) -> None:
+        """From now on `turns` and `ended` count only the turns that follow."""
+        self._seen = max((turn["number"] for turn in self.turns), default=self._seen)
 
     def _call(self, path: str) -> dict[str, Any]:
         return control.call(self._home.agents()[self.name], "GET", path)
@@ -46,7 +51,7 @@ class Agent:
     def turns(self) -> list[dict[str, Any]]:
         turns = self._call("/turns")["turns"]
         assert isinstance(turns, list)
-        return turns
+        return [turn for turn in turns if turn["number"] > self._seen]
 
     def stop(self) -> None:
         """Press the keys with which a human stops a running turn. opencode takes two Escapes for one key if

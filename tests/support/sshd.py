@@ -13,6 +13,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from tests.support.home import Home, new_home, wait
+from tests.support.ports import free_port
 
 PROGRAM = shutil.which("sshd", path="/usr/sbin:/usr/local/sbin:/usr/bin:/sbin")
 
@@ -25,8 +26,7 @@ class Sshd:
         self.here, self.there = here, there
         self.folder = here.path / "ssh"
         self.folder.mkdir(mode=0o700)
-        with socket.create_server(("127.0.0.1", 0)) as free:
-            self.port = int(free.getsockname()[1])
+        self.port = free_port()
         self._server: subprocess.Popen[bytes] | None = None
         for name in ("host", "user", "other"):
             words = ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(self.folder / name)]

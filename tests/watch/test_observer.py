@@ -97,6 +97,20 @@ def test_a_permission_request_and_its_answer() -> None:
     assert claude.after(0.5) == PROCESSING and claude.observer.prompt is None
 
 
+def test_a_permission_request_that_comes_after_its_dialog_says_what_that_is_about() -> None:
+    claude = Agent("claude")
+    claude.hook("UserPromptSubmit", prompt="do it")
+    claude.writes("\x1b]0;✳ Claude Code\x07" + MENU)
+    claude.hook("Notification", notification_type="permission_prompt")  # both hooks run at the same time
+    assert claude.after(1) == INPUT_REQUIRED
+    asked = claude.observer.prompt
+    assert asked is not None and asked.detail != "make all\nmake clean"
+    claude.hook("PermissionRequest", tool_name="Bash", tool_input={"command": "make all\nmake clean"})
+    assert claude.after(1) == INPUT_REQUIRED
+    told = claude.observer.prompt
+    assert told is not None and told.detail == "make all\nmake clean" and told.options == asked.options
+
+
 def test_text_that_is_not_drawn_yet_is_not_taken_for_nothing() -> None:
     """A CLI that has just ended its turn draws that first. An empty composer says nothing until the text
     has had time to appear."""

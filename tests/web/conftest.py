@@ -1,4 +1,4 @@
-"""A real Chromium is run only when asked for: SYNAPSE_WEB=1 pytest -n 0 tests/web."""
+"""A real Chromium is run only when asked for: SYNAPSE_WEB=1 pytest -n 2 tests/web."""
 
 from __future__ import annotations
 
