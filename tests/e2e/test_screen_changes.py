@@ -134,8 +134,7 @@ def test_a_program_that_fails_at_its_start_is_quoted(home: Home) -> None:
 
 def test_at_a_dialog_of_its_first_start_the_sender_is_told_what_it_asks(home: Home) -> None:
     home.run("start", "dummy", "--name", "a", "--", "--tui", "--trust")
-    wait(lambda: json.loads(home.run("questions", "--json").stdout), "the dialog to be recognised")
-    told = home.run("send", "a", "--return", "--timeout", "1", "say later", check=False)
+    told = home.run("send", "a", "--return", "--timeout", "5", "say later", check=False)
     assert told.returncode == 4, told.stderr
     assert "a has not begun with it yet (the agent asks something: Do you trust" in told.stderr
     [question] = json.loads(home.run("questions", "--json").stdout)
