@@ -46,6 +46,10 @@ def brief(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(echo, "ROUNDS", 1)
     monkeypatch.setattr(echo, "KEYS", 8)
     monkeypatch.setattr(peers, "_START", 5.0)
+    # Ready sooner than after 2 s of silence.
+    profile = peers.Place.profile
+    idle = "\nidle_detection: {strategy: timeout, timeout: 0.3}"
+    monkeypatch.setattr(peers.Place, "profile", lambda self, command: profile(self, command + idle))
 
 
 def measured(path: Path, monkeypatch: pytest.MonkeyPatch, tmux: str) -> list[Row]:
@@ -71,13 +75,15 @@ def test_a_text_that_is_drawn_in_pieces_is_found(
     [
         (FAILS, "missing or unsuitable terminal"),
         (STOPS, "it ended before"),
-        (SAYS_NOTHING, "within 5 s"),
+        (SAYS_NOTHING, "within 2 s"),
         ("", "it is not installed"),
     ],
 )
 def test_a_peer_that_fails_costs_its_own_column(
     brief: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tmux: str, why: str
 ) -> None:
+    if tmux == SAYS_NOTHING:
+        monkeypatch.setattr(peers, "_START", 2.0)
     rows = measured(tmp_path, monkeypatch, tmux)
     assert {BARE, SYNAPSE} <= set(rows[0].values) and TMUX not in rows[0].values
     assert rows[0].met is None, "there is nothing to compare with"

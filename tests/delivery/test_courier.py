@@ -38,6 +38,12 @@ MODES: dict[str, tuple[str, ...]] = {
     "screen only": ("--tui", "--mute"),
 }
 
+QUICK = "idle_detection: {strategy: timeout, timeout: 0.5}\n"  # instead of after 2 s of silence
+# What the queue does is the same in every mode: one that reports its turns, and one that does not.
+in_two_modes = pytest.mark.parametrize("lasting", ["tui", "screen only"], indirect=True)
+# So is what a sender is told while a message waits.
+in_two_quick_modes = pytest.mark.parametrize("lasting", ["line", "tui"], indirect=True)
+
 
 @pytest.fixture(scope="module", params=MODES)
 def lasting(request: pytest.FixtureRequest) -> Iterator[Lasting]:
@@ -87,6 +93,7 @@ def test_a_message_carries_its_mark(agent: Agent) -> None:
     assert agent.until(task)["artifacts"][0]["data"] == f"[A2A:{task[:8]}:user]"
 
 
+@in_two_modes
 def test_one_at_a_time_by_priority_and_arrival(agent: Agent) -> None:
     tasks = [agent.send("silent 0.5 first"), agent.send("say b"), agent.send("say c", 3), agent.send("say d")]
     done = [agent.until(task) for task in tasks]
@@ -107,7 +114,7 @@ def test_a_question_is_answered_through_its_task(agent: Agent) -> None:
 
 def test_a_reply_is_streamed_in_pieces_and_its_end_told_once(agent: Agent) -> None:
     told: list[dict[str, Any]] = []
-    with agent.http.stream("POST", "/tasks/sendSubscribe", json={"message": "lines 12 every 0.15"}) as stream:
+    with agent.http.stream("POST", "/tasks/sendSubscribe", json={"message": "lines 12 every 0.08"}) as stream:
         for line in stream.iter_lines():
             if line.startswith("data: ") and "artifact" in (found := json.loads(line[6:])):
                 told.append(found)
@@ -131,6 +138,7 @@ def statuses(stream: httpx.Response, until: str) -> list[tuple[str, str]]:
     return found
 
 
+@in_two_quick_modes
 def test_what_waits_behind_a_question_says_so_and_how_many_are_ahead(agent: Agent) -> None:
     asking = agent.send("confirm Shall I?")
     agent.until(asking, "input_required")
@@ -150,6 +158,7 @@ def test_what_waits_behind_a_question_says_so_and_how_many_are_ahead(agent: Agen
     assert not any("asks" in note for note in notes[-1:])
 
 
+@in_two_quick_modes
 def test_a_busy_agent_says_for_whom(agent: Agent) -> None:
     first = agent.http.post("/tasks/send", json={"message": "silent 60 x", "sender": {"name": "claude"}})
     agent.until(first.json()["task"]["id"], "working")
@@ -157,6 +166,7 @@ def test_a_busy_agent_says_for_whom(agent: Agent) -> None:
     assert agent.get(agent.send("say c"))["note"] == "2 messages are ahead of it"
 
 
+@in_two_quick_modes
 def test_a_message_that_expires_is_never_typed(agent: Agent) -> None:
     asking = agent.send("confirm Shall I?")
     agent.until(asking, "input_required")
@@ -180,6 +190,7 @@ def test_an_expiry_that_passes_while_no_host_is_there(own: Agent) -> None:
     assert own.until(task)["error"]["code"] == "EXPIRED"
 
 
+@in_two_quick_modes
 def test_an_a2a_client_sees_what_its_message_waits_for(agent: Agent) -> None:
     asking = agent.send("confirm Shall I?")
     agent.until(asking, "input_required")
@@ -237,7 +248,7 @@ def test_a_message_carries_the_mark_of_who_sent_it(tui: Agent) -> None:
 
 
 def test_a_store_that_opens_late_gives_up_its_tasks(own: Agent) -> None:
-    first, second = own.send("silent 3 one"), own.send("say two")
+    first, second = own.send("silent 1.5 one"), own.send("say two")
     own.until(first, "working")
     path = next((own.home.path / "synapse").glob("agents/*/tasks.db"))
     lock = sqlite3.connect(path, isolation_level=None, timeout=0)
@@ -524,7 +535,7 @@ def test_a_message_that_the_agent_refuses_without_a_turn(
 
 
 def test_an_agent_that_writes_before_there_is_a_host(home: Home) -> None:
-    home.profile("early", "command: [sh, -c, 'echo early; while read x; do echo \"got $x\"; done']\n")
+    home.profile("early", "command: [sh, -c, 'echo early; while read x; do echo \"got $x\"; done']\n" + QUICK)
     home.run("start", "early", "--name", "a")
     agent = Agent(home)
     assert "got [A2A:" in agent.reply("hello")

@@ -296,7 +296,7 @@ def test_a_line_that_could_be_for_two_stays_and_it_is_said_why(a: Pane, street: 
 def test_several_under_way_and_everybody(a: Pane, street: Street) -> None:
     street.start("c")
     a.knows("c")
-    a.send("@b silent 2 the first")
+    a.send("@b silent 1.2 the first")
     a.wait_for("→ b: working")
     a.send("@b the second")
     a.wait_for("sending · the agent is busy with a task of ")
@@ -316,7 +316,7 @@ def test_flags(a: Pane, street: Street) -> None:
     a.send("@b --no-wait say only there")
     a.wait_for("→ b: delivered")
     wait(lambda: street.received("b")[0] == "say only there", "the message")
-    a.send("@b --timeout 1 silent 3 too late")
+    a.send("@b --timeout 1 silent 2 too late")
     a.wait_for("→ b: still working", "the reply comes here; `synapse task ")
     a.reply("b", "too late")
     a.send("@b --no-wait silent 30 x")
@@ -394,14 +394,14 @@ def test_the_other_ends_while_it_is_waited_for(a: Pane, street: Street, how: str
 
 
 def test_the_host_dies_while_a_reply_is_due(a: Pane, street: Street) -> None:
-    a.send("@b silent 3 worth waiting for")
+    a.send("@b silent 1.5 worth waiting for")
     a.wait_for("→ b: working")
     a.replace_host()
     a.wait_for("← b: replied")
     a.open()
     a.wait_for("worth waiting for", "replied after")
     a.close()
-    assert street.received("b").count("silent 3 worth waiting for") == 1
+    assert street.received("b").count("silent 1.5 worth waiting for") == 1
     a.knows("b")
 
 
@@ -458,11 +458,11 @@ def test_a_question_from_elsewhere_outlives_the_host_and_is_answered_in_the_pane
     a.type("\r")
     a.wait_for("Confirmed.")
     a.close()
-    a.send("@far silent 3 from afar")
+    a.send("@far silent 1.5 from afar")
     a.wait_for("→ far: working")
     a.replace_host()
     a.reply("far", "from afar")
-    assert [street.received("b").count(text) for text in ("confirm Truly?", "silent 3 from afar")] == [1, 1]
+    assert [street.received("b").count(text) for text in ("confirm Truly?", "silent 1.5 from afar")] == [1, 1]
 
 
 # --- over a screen that moves -------------------------------------------------------------------------------

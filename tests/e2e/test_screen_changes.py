@@ -17,7 +17,7 @@ from tests.support import changing_program
 from tests.support.home import Home, wait
 from tests.support.running import Agent
 
-SILENCE = 1.0  # seconds after which a program without output may be READY
+SILENCE = 0.5  # seconds after which a program without output may be READY
 PROFILE = f"""
 command: [{sys.executable}, {changing_program.__file__}]
 paste: bracketed
@@ -87,7 +87,7 @@ def test_between_two_messages(acme: Acme, other: str) -> None:
     acme.look(other)
     wait(lambda: acme.composer() == "absent", "the host to see it")
     first = acme.send("two")
-    told = acme.home.run("send", "a", "--return", "--timeout", "3", "three", check=False)
+    told = acme.home.run("send", "a", "--return", "--timeout", "1", "three", check=False)
     assert told.returncode == 4 and NOT_THERE in acme.note(first), told.stderr
     assert acme.typed_into(*OTHERS) == "" and (acme.status() != "READY" or other == "glyph")
     acme.look("usual")

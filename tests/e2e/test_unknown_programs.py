@@ -42,12 +42,13 @@ while True:
             talk += ["     The answer to " + asked.split()[-1], "     has two rows.", ""]
         paint()
 """
+QUICK = "idle_detection: {timeout: 0.7}\n"  # instead of after 2 s of silence
 
 
 def started(home: Home, splash: float = 0.0) -> Agent:
     path = home.path / "program.py"
     path.write_text(PROGRAM.replace("{splash}", str(splash)))
-    home.profile("grand", f"command: [{sys.executable}, {path}]\nidle_detection: {{timeout: 0.7}}\n")
+    home.profile("grand", f"command: [{sys.executable}, {path}]\n{QUICK}")
     home.run("start", "grand", "--name", "a")
     return Agent(home)
 
@@ -73,14 +74,14 @@ def test_an_answer_of_nothing_is_empty(home: Home) -> None:
 
 
 def test_a_splash_screen_is_neither_ready_nor_a_reply(home: Home) -> None:
-    agent = started(home, splash=4.0)
+    agent = started(home, splash=2.5)
     task = agent.until(agent.send("tell me one"))
     assert task["artifacts"][0]["data"] == "The answer to one\nhas two rows."
     agent.http.close()
 
 
 def test_a_program_that_says_nothing_before_it_is_asked(home: Home) -> None:
-    home.profile("mute", "command: [sh, -c, 'while read x; do echo \"got $x\"; done']\n")
+    home.profile("mute", f"command: [sh, -c, 'while read x; do echo \"got $x\"; done']\n{QUICK}")
     home.run("start", "mute", "--name", "a")
     agent = Agent(home)
     assert agent.reply("hello").startswith("got [A2A:")

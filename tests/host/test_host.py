@@ -24,7 +24,7 @@ PATIENCE = 30.0  # on a machine that has other things to do
 class Relay:
     """The relay's end of a real host."""
 
-    def __init__(self, home: Home) -> None:
+    def __init__(self, home: Home, module: tuple[str, ...] = ("-m", "synapse.host")) -> None:
         paths.private_dir(paths.logs_dir())
         self.wire, theirs = socket.socketpair()
         tcp = socket.create_server(("127.0.0.1", 0))
@@ -34,7 +34,7 @@ class Relay:
         inherited = [*(sock.detach() for sock in (theirs, *listeners)), requests]
         for fd in inherited:
             os.set_inheritable(fd, True)
-        argv = [*paths.our_python(), "-m", "synapse.host", *map(str, inherited)]
+        argv = [*paths.our_python(), *module, *map(str, inherited)]
         self.host = os.posix_spawn(sys.executable, argv, home.env, setsid=True)
         for fd in (*inherited, writing):
             os.close(fd)
@@ -133,8 +133,16 @@ def test_a_host_that_serves_ends_with_a_relay_that_has_not_read_its_words(home: 
     assert relay.leave() == 0
 
 
+IN_A_SECOND = """
+import runpy
+from synapse.host import host
+host.LAST_SECONDS = 1
+runpy.run_module("synapse.host", run_name="__main__", alter_sys=True)
+"""
+
+
 def test_a_host_ends_even_when_a_lock_is_never_released(home: Home) -> None:
-    relay = Relay(home)
+    relay = Relay(home, ("-c", IN_A_SECOND))
     relay.wire.sendall(relay.hello())
     assert relay.wire.recv(100)
     with home.registry.mutex():

@@ -90,8 +90,11 @@ def test_a_second_agent_in_the_directory_has_a_name_and_a_port_of_its_own(claims
     assert [entry["name"] for entry in second.others] == ["mine"]
 
 
-def test_an_agent_whose_registry_folder_was_removed_is_not_started_twice(claims: Claims, home: Home) -> None:
+def test_an_agent_whose_registry_folder_was_removed_is_not_started_twice(
+    claims: Claims, home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Two would share its id, its sockets and its tasks."""
+    monkeypatch.setattr(module, "ENDING", 0.2)
     first = claims()
     shutil.rmtree(home.registry.registry_dir)
     with pytest.raises(

@@ -6,6 +6,7 @@ import fcntl
 import json
 import os
 import select
+import signal
 import socket
 import termios
 import time
@@ -166,6 +167,7 @@ class World:
         self.listener.close()
         for human in self.humans:
             human.connection.close()
+        self.pty.signal_session(signal.SIGKILL)
         self.pty.reap()
         os.close(self.pty.master)
 

@@ -282,6 +282,7 @@ while True:
     input("reviewer> ")
     print(next(verdicts))
 """
+QUICK = "idle_detection: {strategy: timeout, timeout: 0.5}\n"  # instead of after 2 s of silence
 
 
 def test_a_review_goes_on_until_it_is_approved(agents: Home) -> None:
@@ -294,7 +295,7 @@ def test_a_review_goes_on_until_it_is_approved(agents: Home) -> None:
     subprocess.run([*git, "commit", "-qm", "x"], check=True)
     program = agents.path / "reviewer.py"  # a new file in the repository would be a change
     program.write_text(REVIEWER)
-    agents.profile("reviewer", f"command: python3 {program}\ninstructions: {{method: off}}\n")
+    agents.profile("reviewer", f"command: python3 {program}\ninstructions: {{method: off}}\n{QUICK}")
     agents.run("start", "reviewer")
     words = ["review", "--by", "reviewer", "--author", "a"]
     done = subprocess.run(

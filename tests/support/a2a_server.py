@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import functools
-import socket
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -26,6 +25,7 @@ from synapse.tasks.engine import Limits, TaskEngine
 from synapse.tasks.store import TaskStore
 from synapse.tasks.task import Json
 from tests.support.patience import PATIENCE
+from tests.support.ports import listener
 from tests.support.scripted_courier import ScriptedCourier
 
 MakeEngine = Callable[[TaskStore, Limits], TaskEngine]
@@ -78,12 +78,8 @@ async def served(
     engine = make_engine(TaskStore(path), limits or Limits())
     push = PushSender(engine.store, anywhere, notification, pause=0.01)
     courier = ScriptedCourier(engine)
-    # asyncio sets TCP_NODELAY only on sockets whose protocol is TCP.
-    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
-    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    listener.bind(("127.0.0.1", port))
-    listener.listen()
-    url = f"http://127.0.0.1:{listener.getsockname()[1]}"
+    sock = listener(port)
+    url = f"http://127.0.0.1:{sock.getsockname()[1]}"
     app = FastAPI(docs_url=None, redoc_url=None)
 
     @app.get("/status")
@@ -96,7 +92,7 @@ async def served(
     app.routes.extend(
         standard_routes(engine, described, push, strict=strict, token_set=token_set, handler=handler)
     )
-    server = HttpServer(app, listener)
+    server = HttpServer(app, sock)
     await server.open()
     grpc_server = (await open_grpc(handler, f"127.0.0.1:{grpc_port}"))[0] if grpc_port else None
     try:
@@ -110,7 +106,7 @@ async def served(
             await grpc_server.stop(0)
         await closing
         engine.store.close()
-        listener.close()
+        sock.close()
 
 
 def message(text: str, **more: Any) -> Json:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import socket
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -25,6 +24,7 @@ from synapse.tasks.store import TaskStore
 from synapse.tasks.task import Json
 from tests.support.dialect_courier import ScriptedCourier
 from tests.support.patience import PATIENCE
+from tests.support.ports import listener
 
 SELF = About(
     agent_id="a" * 64,
@@ -85,10 +85,10 @@ async def serving(
     **limits: int,
 ) -> AsyncIterator[Server]:
     server = Server(path, external, limits)
-    listener = socket.create_server(("127.0.0.1", 0))
-    http = HttpServer(server.app, listener)
+    sock = listener()
+    http = HttpServer(server.app, sock)
     await http.open()
-    port = listener.getsockname()[1]
+    port = sock.getsockname()[1]
     server.client = httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}", timeout=PATIENCE, trust_env=False)
     try:
         async with asyncio.timeout(patience):

@@ -35,6 +35,8 @@ def host(folder: Path, link: socket.socket) -> None:
                 else:
                     if kind == wire.PING:
                         link.sendall(wire.pack(wire.PONG))
+                    elif kind == wire.EXIT:
+                        return
                     continue
                 frames.write(json.dumps({"kind": kind, "said": said, "at": time.monotonic()}) + "\n")
                 frames.flush()

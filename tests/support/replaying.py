@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import gzip
 import json
 import random
@@ -57,8 +58,9 @@ def looks() -> list[Path]:
     return sorted(FOLDER.glob("composer/*/*.cast.gz"))
 
 
-def replay(case: Path, channels: bool = True) -> Replayed:
-    """Without `channels`, only the screen and silence are evidence."""
+@functools.cache
+def replay(case: Path, channels: bool) -> Replayed:
+    """Without `channels`, only the screen and silence are evidence. Several tests read the result."""
     return replay_cast(case / "session.cast.gz", case.parent.name, channels)
 
 

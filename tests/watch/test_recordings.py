@@ -21,7 +21,7 @@ every_case = pytest.mark.parametrize("case", cases(), ids=lambda case: f"{case.p
 
 @every_case
 def test_the_status_timeline(case: Path) -> None:
-    found = replay(case).timeline
+    found = replay(case, True).timeline
     path = case / "timeline.json"
     if os.environ.get("SYNAPSE_GOLDEN") == "write":
         path.write_text("[\n" + ",\n".join(json.dumps(list(pair)) for pair in found) + "\n]\n")
@@ -35,7 +35,7 @@ def test_the_status_timeline(case: Path) -> None:
 def test_from_the_screen_alone_there_is_no_false_question(case: Path) -> None:
     wanted = json.loads((case / "prompts.json").read_text())
     spans = [(prompt["from"], prompt["until"] or 1e9) for prompt in wanted]
-    for at, text in replay(case, channels=False).prompts:
+    for at, text in replay(case, False).prompts:
         assert any(start - 0.5 <= at <= end + 0.5 for start, end in spans), (at, text)
 
 
@@ -57,7 +57,7 @@ def test_how_each_turn_has_ended(case: Path, channels: bool) -> None:
 @every_case
 def test_the_composer_is_never_seen_wrong(case: Path) -> None:
     """Against the keys of the recording. With a reason it may be unknown, but it is not in any of them."""
-    counts = composer(case, replay(case))
+    counts = composer(case, replay(case, True))
     assert (counts["composer"], 0) == (counts["seen"], counts["unknown"])
 
 

@@ -20,6 +20,7 @@ from starlette.types import ASGIApp as App
 from starlette.types import Receive, Scope, Send
 
 from synapse.registry import Entry
+from synapse.server.access import asgi as refusals
 from synapse.server.access import peers
 from synapse.server.access.checks import AccessCheck, Bodies, Names, names_for
 from synapse.server.access.connections import HEAD_BYTES, Connection, at_most
@@ -358,7 +359,10 @@ class TestBodies:
             status, headers, answer = ask(port, "/", "POST", body, JSON)
             assert status == 413 and "limits.body" in answer["detail"] and headers["connection"] == "close"
 
-    def test_one_that_says_so_is_refused_before_it_sends_any(self, port: int) -> None:
+    def test_one_that_says_so_is_refused_before_it_sends_any(
+        self, port: int, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(refusals, "LINGER_SECONDS", 0.1)
         head = b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 99999999999999\r\n"
         head += b"Content-Type: application/json\r\nExpect: 100-continue\r\n\r\n"
         answer = raw(port, head)
@@ -373,7 +377,10 @@ class TestBodies:
                 sent += 0x10000
         assert sent < 100_000_000
 
-    def test_one_that_does_not_come_is_not_waited_for(self, port: int) -> None:
+    def test_one_that_does_not_come_is_not_waited_for(
+        self, port: int, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(refusals, "LINGER_SECONDS", 0.1)
         head = b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
         head += b"Content-Length: 9\r\n\r\n"
         answer = raw(port, head, b"{")
@@ -425,7 +432,12 @@ class TestBodies:
 
 class TestConnections:
     def test_headers_that_do_not_end_are_cut_off(self) -> None:
-        with serving(echo, at_most(10, 0.2)) as port:
+        class Hasty(at_most(10, 0.2)):  # type: ignore[misc]
+            def __init__(self, *arguments: Any, **named: Any) -> None:
+                super().__init__(*arguments, **named)
+                self.timeout_keep_alive = 0.5  # else it waits 5 s for the next request
+
+        with serving(echo, Hasty) as port:
             assert raw(port) == b""
             assert raw(port, b"\r\n") == b""
             assert b" 408 " in raw(port, b"GET / HT")

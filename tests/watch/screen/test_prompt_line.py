@@ -54,6 +54,7 @@ def shell(tmp_path: Path) -> Iterator[Shell]:
     made = Shell(tmp_path)
     with made.terminal:
         yield made
+        made.terminal.close()  # bash may be slow to act on a signal
 
 
 @needs["bash"]
