@@ -149,7 +149,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Groups | None:
-    """`--dist loadgroup` of xdist 3.8 relies on what pytest 9.1 has changed: it would group nothing."""
+    """`--dist loadgroup` of xdist 3.8 sets a field that pytest 9.2 does not read: it groups nothing."""
     return Groups(config, log) if config.getoption("dist") == "loadgroup" else None
 
 
