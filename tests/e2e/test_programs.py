@@ -109,7 +109,7 @@ def written(terminal: Terminal, steps: list[tuple[str, str]]) -> list[bytes]:
             terminal.type(key)
             if key.isprintable() or len(key) > 1:
                 terminal.wait(lambda b=before: len(terminal.raw) > b or terminal.pty.exited(), "echo")  # type: ignore[misc]
-                quiet(terminal, 0.02)
+                quiet(terminal, 0.05)
         if expected:
             terminal.wait(lambda e=expected: e in terminal.screen.text(), expected)  # type: ignore[misc]
         quiet(terminal)
@@ -117,7 +117,7 @@ def written(terminal: Terminal, steps: list[tuple[str, str]]) -> list[bytes]:
     return pieces
 
 
-def quiet(terminal: Terminal, seconds: float = 0.15) -> None:
+def quiet(terminal: Terminal, seconds: float = 0.4) -> None:
     size, since = len(terminal.raw), time.monotonic()
     while time.monotonic() < since + seconds and not terminal.pty.exited():
         terminal.pump(0.01)
