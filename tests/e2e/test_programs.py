@@ -99,11 +99,9 @@ SESSIONS: dict[str, tuple[list[str], list[tuple[str, str]]]] = {
 }  # fmt: skip
 
 
-def written(terminal: Terminal, steps: list[tuple[str, str]]) -> list[bytes]:
-    """What the program wrote after each piece of typing, until it was quiet."""
-    pieces = []
+def type_slowly(terminal: Terminal, steps: list[tuple[str, str]]) -> None:
+    """Type each piece, and wait for what the program shows then."""
     for keys, expected in steps:
-        began = len(terminal.raw)
         for key in re.findall(r"\x1b\[.|.", keys, re.DOTALL):
             before = len(terminal.raw)
             terminal.type(key)
@@ -113,11 +111,9 @@ def written(terminal: Terminal, steps: list[tuple[str, str]]) -> list[bytes]:
         if expected:
             terminal.wait(lambda e=expected: e in terminal.screen.text(), expected)  # type: ignore[misc]
         quiet(terminal)
-        pieces.append(bytes(terminal.raw[began:]))
-    return pieces
 
 
-def quiet(terminal: Terminal, seconds: float = 0.4) -> None:
+def quiet(terminal: Terminal, seconds: float = 0.25) -> None:
     size, since = len(terminal.raw), time.monotonic()
     while time.monotonic() < since + seconds and not terminal.pty.exited():
         terminal.pump(0.01)
@@ -133,9 +129,9 @@ def test_every_byte_that_a_program_writes_is_the_same(home: Home, program: str) 
     found = []
     for argv in ([program, *args], [*SYNAPSE, program, "--", *args]):
         with home.program(argv, PS1="$ ", HISTFILE="", PYTHON_HISTORY="", LESSHISTFILE="-") as terminal:
-            pieces = written(terminal, steps)
-            status = terminal.wait_exit()
-        found.append((b"".join(pieces), status))
+            type_slowly(terminal, steps)
+            status = terminal.wait_exit()  # the last bytes may come late
+        found.append((bytes(terminal.raw), status))
     (bare, status), (inside, ours) = found
     assert inside[: len(bare)] == bare and ours == status
     # What follows, if anything, takes back modes that the program has left on.
