@@ -201,11 +201,13 @@ class Pty:
 
     def hang_up(self) -> None:
         """What closing a window does: the terminal is dead, the program in the foreground gets SIGHUP."""
-        self._tell(HANG_UP)
         self.backlog.clear()
         null = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
         os.dup2(null, self.master, inheritable=False)
         os.close(null)
+        # Now the keeper has the last descriptor: the terminal is dead when the signal comes. Otherwise a
+        # program in it that asks (Synapse itself) would take it for a signal like any other.
+        self._tell(HANG_UP)
 
     def tell_host(self, pid: int) -> None:
         """The process that restores the human's terminal if this one is killed."""

@@ -8,13 +8,14 @@ import signal
 import sys
 import termios
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
 
 from synapse.base import processes
+from synapse.relay.pty import Pty
 from synapse.testing import Terminal
 from tests.support.home import SYNAPSE, Home, hosts, wait
 
@@ -130,6 +131,36 @@ def test_jobs_fare_as_without_synapse_when_the_window_is_closed(home: Home) -> N
             wait(lambda f=fate: f.alive() == {"nohup", "setsid"}, "the hangup")  # type: ignore[misc]
         assert fate.alive() == {"nohup", "setsid"}, fate.folder
     wait(lambda: home.agents() == {}, "the end of the agent")
+
+
+def test_the_terminal_is_dead_when_the_hangup_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However long the process that closes the window takes after it has told the keeper."""
+    program = (
+        "import os, signal, termios\n"
+        "def said():\n"
+        "    try: return termios.tcgetattr(0) and 'alive'\n"
+        "    except termios.error: return 'dead'\n"
+        "def note(*_):\n"
+        f"    with open({str(tmp_path / 'new')!r}, 'w') as file: file.write(said())\n"
+        f"    os.rename({str(tmp_path / 'new')!r}, {str(tmp_path / 'told')!r})\n"
+        "signal.signal(signal.SIGHUP, note)\n"
+        "print('rea' + 'dy', flush=True)\n"
+        "signal.pause()\n"
+    )
+    told = tmp_path / "told"
+
+    def tell(pty: Pty, line: bytes, real: Callable[[Pty, bytes], None] = Pty._tell) -> None:
+        real(pty, line)
+        wait(told.exists, "the signal")
+
+    with Terminal([sys.executable, "-c", program], {}) as terminal:
+        terminal.wait_for("ready")
+        monkeypatch.setattr(Pty, "_tell", tell)
+        terminal.close()
+        terminal.wait_exit()
+    assert told.read_text() == "dead"
 
 
 def test_stop_ends_the_jobs_too(home: Home) -> None:
