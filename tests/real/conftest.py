@@ -48,9 +48,9 @@ def lasting(installed: Installed) -> Iterator[Lasting]:
     made.close()
 
 
-@pytest.fixture
+@pytest.fixture(autouse=True)
 def lent(request: pytest.FixtureRequest, lasting: Lasting) -> Iterator[Running | None]:
-    """The running CLI of a test that is marked as `shared`."""
+    """The running CLI of a test that is marked as `shared`; any other test ends it."""
     key = group_of(request.node.nodeid)
     if key is None:
         lasting.close()
