@@ -33,9 +33,10 @@ for _number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM, si
         signal.signal(_number, signal.default_int_handler if _number == signal.SIGINT else signal.SIG_DFL)
 
 
-def pytest_xdist_auto_num_workers() -> int:
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
     """Two for each core, and one more: most of the time of most tests is waiting for a real agent."""
-    return 2 * len(os.sched_getaffinity(0)) + 1
+    cores = len(os.sched_getaffinity(0))
+    return cores + 1 if config.getoption("--fast") else 2 * cores + 1
 
 
 @pytest.fixture

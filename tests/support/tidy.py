@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-IGNORED = {".pytest_cache", ".mypy_cache", ".ruff_cache", ".hypothesis", "__pycache__", "cache"}
+IGNORED = {".pytest_cache", ".mypy_cache", ".ruff_cache", ".hypothesis", "__pycache__", "cache", ".cache"}
 PATIENCE = 5.0  # seconds that a process which was told to end may take
 
 
