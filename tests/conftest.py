@@ -14,9 +14,11 @@ pytest_plugins = ("tests.support.times", "tests.support.fast", "tests.support.ou
 
 from tests.support.home import Home, new_home  # noqa: E402
 
-# Time is measured in benchmarks/, not by a test that shares its cores with others.
-hypothesis.settings.register_profile("synapse", deadline=None)
-hypothesis.settings.load_profile("synapse")
+# Time is measured in benchmarks/, not by a test that shares its cores with others. The examples are the same in
+# each run: what fails has failed before. `make test-order` looks for new ones.
+hypothesis.settings.register_profile("same", deadline=None, derandomize=True)
+hypothesis.settings.register_profile("random", deadline=None)
+hypothesis.settings.load_profile("same")
 
 # The caller's environment must not change what the tests find: a proxy, a runtime directory, an agent's name.
 _OURS = ("SYNAPSE_REAL", "SYNAPSE_REAL_CLI", "SYNAPSE_GOLDEN", "SYNAPSE_WEB", "SYNAPSE_MESH")
@@ -31,6 +33,11 @@ os.environ["GRPC_ENABLE_FORK_SUPPORT"] = "0"
 for _number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM, signal.SIGTSTP, signal.SIGTTOU):
     if signal.getsignal(_number) == signal.SIG_IGN:
         signal.signal(_number, signal.default_int_handler if _number == signal.SIGINT else signal.SIG_DFL)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if config.getoption("--random-order"):
+        hypothesis.settings.load_profile("random")
 
 
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:

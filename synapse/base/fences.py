@@ -7,6 +7,8 @@ line, and 2.1 s a MB where this needs 0.4 s. `terminal/commonmark.py` uses the s
 import re
 from typing import NamedTuple
 
+# A heading or a rule ends a paragraph, and so the list items that it is not indented for.
+_INTERRUPTS = re.compile(r"#{1,6}(?:[ \t]|$)|(?:-[ \t]*){3,}$|(?:\*[ \t]*){3,}$|(?:_[ \t]*){3,}$")
 _FENCE = re.compile(r"(?:(`{3,}+)([^`]*)|(~{3,}+)(.*))\Z", re.DOTALL)
 _MARKER = re.compile(r"(?:[-+*]|[0-9]{1,9}[.)])(?:([ \t]+)|\Z)")
 _STARTS = frozenset("`~-+*0123456789")
@@ -58,6 +60,10 @@ class FenceFinder:
             return None
         start = len(line) - len(body)
         column = _column(line[:start])
+        if _INTERRUPTS.match(body) and column - self._base(column) <= 3:
+            self._leave_items(column)
+            self._paragraph = False
+            return None
         if not self._paragraph:
             self._leave_items(column)
         fence = self._after_markers(line, start, column) if body[0] in _STARTS else None
@@ -85,7 +91,11 @@ class FenceFinder:
         """End the list items that begin after `column`. Returns where the innermost of the others begins."""
         while self._items and self._items[-1] > column:
             self._items.pop()
-        return self._items[-1] if self._items else 0
+        return self._base(column)
+
+    def _base(self, column: int) -> int:
+        """Where the text of the innermost list item begins that a line at `column` can belong to."""
+        return next((item for item in reversed(self._items) if item <= column), 0)
 
 
 def fence_at(line: str, start: int, column: int, base: int) -> Fence | None:

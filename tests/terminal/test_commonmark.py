@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from synapse.output_parser import ArtifactType, OutputParser
@@ -59,6 +59,10 @@ def test_a_finished_block_stays_as_it_is(text: str, length: int) -> None:
 @given(
     TEXTS.filter(lambda text: ">" not in text and "\t" not in text).map(lambda text: text.replace("2)", "1)"))
 )
+@example("- a\n# head\n    ```")
+@example("- a\n---\n    ```")
+@example("- a\n      # no head\n  ```\nx\n```")
+@example("- a\n* * *\n  ```\nx\n  ```")
 def test_code_is_the_code_that_the_output_parser_finds(text: str) -> None:
     pieces = OutputParser(parse_json=False, parse_file_refs=False).parse(text)
     assert codes(parse(text)) == [
