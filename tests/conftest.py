@@ -14,8 +14,8 @@ pytest_plugins = ("tests.support.times", "tests.support.fast", "tests.support.ou
 
 from tests.support.home import Home, new_home  # noqa: E402
 
-# Time is measured in benchmarks/, not by a test that shares its cores with others. The examples are the same in
-# each run: what fails has failed before. `make test-order` looks for new ones.
+# Time is measured in benchmarks/, not by a test that shares its cores with others. The examples are the same
+# in each run: what fails has failed before. `make test-order` looks for new ones.
 hypothesis.settings.register_profile("same", deadline=None, derandomize=True)
 hypothesis.settings.register_profile("random", deadline=None)
 hypothesis.settings.load_profile("same")
