@@ -154,7 +154,7 @@ def _describe(pid: int) -> str:
 @contextmanager
 def new_home() -> Iterator[Home]:
     """A home; at its end no process that was started from it may be left."""
-    made = Home(Path(tempfile.mkdtemp(prefix="synt-")))  # short: sockets have 107 bytes
+    made = Home(Path(tempfile.mkdtemp(prefix="h")))  # short: sockets have 107 bytes
     left: list[int] = []
     try:
         yield made

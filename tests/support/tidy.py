@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import socket
 import stat
 import tempfile
@@ -14,6 +15,7 @@ import time
 from collections.abc import Generator
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -23,15 +25,56 @@ PATIENCE = 5.0  # seconds that a process which was told to end may take
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    if hasattr(config, "workerinput") or not config.getoption("numprocesses", None):
-        config.pluginmanager.register(Tidy())
+    worker: dict[str, str] | None = getattr(config, "workerinput", None)
+    if worker is not None:
+        config.pluginmanager.register(Tidy(Path(worker["folder"])))
+        return
+    run = Run()
+    config.pluginmanager.register(run)
+    if not config.getoption("numprocesses", None):
+        config.pluginmanager.register(Tidy(run.folder))
+
+
+class Run:
+    """In the process that the user has started: nothing is left, however the run ends."""
+
+    def __init__(self) -> None:
+        self.folder = Path(tempfile.mkdtemp(prefix="st"))  # short: sockets have 107 bytes
+        for number in (signal.SIGTERM, signal.SIGHUP):
+            signal.signal(number, signal.default_int_handler)
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_configure_node(self, node: Any) -> None:
+        node.workerinput["folder"] = str(self.folder)
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_unconfigure(self) -> None:
+        while left := started_from(self.folder):
+            for pid in left:
+                with suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def started_from(folder: Path) -> list[int]:
+    """The live processes of all homes in the folder."""
+    mark = f"SYNAPSE_TEST={folder}/".encode()
+    found = []
+    for path in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            environ = path.joinpath("environ").read_bytes()  # empty, for one that has ended
+            if any(variable.startswith(mark) for variable in environ.split(b"\0")):
+                found.append(int(path.name))
+    return found
 
 
 class Tidy:
-    def __init__(self) -> None:
+    """In each process that runs tests."""
+
+    def __init__(self, run: Path) -> None:
         # What is installed for the tests once and for all stays where it is.
         os.environ.setdefault("SYNAPSE_REAL_CACHE", str(Path.home() / ".cache" / "synapse-a2a" / "real-clis"))
-        self._folder = Path(tempfile.mkdtemp(prefix="st"))
+        self._folder = Path(tempfile.mkdtemp(prefix="w", dir=run))
         self._saved = os.environ.get("HOME"), tempfile.tempdir
         self._home = self._folder / "home"
         (self._home / ".synapse").mkdir(
