@@ -273,6 +273,7 @@ def test_what_is_for_nobody_goes_to_the_agent_as_typed(a: Pane) -> None:
         "@nobody hi",
         f"@{a.name} me",
     )
+    a.terminal.wait(lambda: not a.has_toast(), "end of the notes of earlier tests")
     for line in lines:
         a.send(line)
         a.wait_for(f"You said: {line}")

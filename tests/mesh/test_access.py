@@ -320,7 +320,7 @@ def _raw(message: dict[str, Any]) -> bytes:
 
 
 # Known, and not fixed: a pull request that still waits when its consumer is deleted is answered on its reply
-# subject, and that answer counts as a request (6 of 25 runs here, always where nothing is there to be pulled).
+# subject, and that answer counts as a request (6 of 25 runs; there the message was not there in time).
 @pytest.mark.xfail(strict=False, reason="a member can make the server purge the mailbox of another machine")
 def test_a_machine_cannot_let_the_server_make_a_request_for_it(bare: Bare) -> None:
     async def attack(beta: Attacker) -> None:

@@ -138,7 +138,7 @@ def test_the_terminal_is_dead_when_the_hangup_is_told(
 ) -> None:
     """However long the process that closes the window takes after it has told the keeper."""
     program = (
-        "import os, signal, termios\n"
+        "import os, signal, termios, time\n"
         "def said():\n"
         "    try: return termios.tcgetattr(0) and 'alive'\n"
         "    except termios.error: return 'dead'\n"
@@ -147,7 +147,7 @@ def test_the_terminal_is_dead_when_the_hangup_is_told(
         f"    os.rename({str(tmp_path / 'new')!r}, {str(tmp_path / 'told')!r})\n"
         "signal.signal(signal.SIGHUP, note)\n"
         "print('rea' + 'dy', flush=True)\n"
-        "signal.pause()\n"
+        f"while not os.path.exists({str(tmp_path / 'told')!r}): time.sleep(0.01)\n"
     )
     told = tmp_path / "told"
 

@@ -73,7 +73,7 @@ def test_one_session_for_all_commands(home: Home, program: str) -> None:
         enter(terminal, f"echo st-{code}", "st-1")
         enter(terminal, "printf 'no newline'", "no newline\n")
         terminal.type("sleep 100\r")
-        wait(lambda: _running(home, "sleep", in_front=True), "sleep")
+        wait(lambda: _running(home, "sleep", "S", in_front=True), "sleep")
         terminal.type("\x03")
         terminal.wait_for("[130] /usr")
         enter(terminal, "echo still-$there", "still-kept")
